@@ -1,8 +1,11 @@
 """Exact interpolation with transformers: build the weights, evaluate them, certify them."""
 
+from .certificates import Certificate as Certificate
+from .certificates import verify as verify
 from .fields import EXACT as EXACT
 from .fields import FLOAT as FLOAT
 from .fields import balls as balls
+from .interpolation.four_phase import hardmax_interpolant as hardmax_interpolant
 from .layers import Transformer as Transformer
 from .sequences import Dataset as Dataset
 from .sequences import DatasetError as DatasetError

@@ -1,0 +1,228 @@
+"""The independent checker.
+
+It reads weights and data only, and knows nothing of how the weights were chosen.  It evaluates a
+transformer straight from the definitions, on *multisets* of tokens: tokens that coincide are kept
+once, with their multiplicity, because a transformer cannot tell them apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal, final
+
+from .fields import Rational, RationalMatrix, fraction, rational, rational_matrix
+from .layers import FeedForward, LayerError, SelfAttention, Transformer, read_temperature
+from .sequences import Dataset, Token, root_as_float, squared_hausdorff_distance
+
+Status = Literal["certified", "refuted", "undecided"]
+Point = tuple[Rational, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """What the checker found.
+
+    ``status``: ``"certified"`` (``T_τ(X_j) = Y_j`` as sets for every ``j``, in real arithmetic),
+    ``"refuted"`` (some output differs for certain) or ``"undecided"``.
+    ``distance``: the largest Hausdorff distance between an output and its target; 0.0 when certified.
+    ``sequence``, ``token``: the first sequence that fails and its first output token that is no target
+    (or, if all are targets, the first target that is missed), else None.
+    """
+
+    status: Status
+    temperature: Fraction | Literal["all"]
+    arithmetic: str
+    sequences: int
+    distance: float | None = 0.0
+    sequence: int | None = None
+    token: Token | None = None
+    token_distance: float | None = None
+    reason: str = ""
+
+    def explain(self) -> str:
+        """The result in words."""
+        how = _at(self.temperature)
+        if self.status == "certified":
+            return f"certified ({self.arithmetic}): T(X_j) = Y_j as sets for all {self.sequences} sequences, {how}"
+        if self.status == "undecided":
+            return f"undecided ({self.arithmetic}) {how}: {self.reason}"
+        return f"refuted ({self.arithmetic}) {how}: {self.reason}"
+
+
+def verify(T: Transformer, data: Dataset, temperature: Any = 0) -> Certificate:
+    """Decide whether ``T_τ(X_j) = Y_j`` as sets for every ``j``.
+
+    Statement: interpolation in the sense of the theorems, Hausdorff distance exactly 0.  Temperature 0
+    is hardmax.  ``temperature="all"`` asks for hardmax and every ``τ > 0`` at once; that is decided
+    when every attention layer that acts has constant scores (``A = 0``), because then hardmax and
+    softmax are both the mean.
+
+    Shapes: ``T`` and ``data`` in the same dimension.
+
+    Exactness: exact over Q.
+
+    Cost: ``O(d)`` per distinct token and ReLU unit; ``O(n² d)`` for a full-rank attention layer.
+
+    Raises: `LayerError` when the dimensions differ or the temperature is not a number ``≥ 0``.
+
+    Example:
+
+    >>> from interp_lib.layers import Block
+    >>> data = Dataset([[[0, 0], [1, 0]]], [[[0, 0], [1, 0]]])
+    >>> verify(Transformer([Block.identity(2)]), data).status
+    'certified'
+    """
+    if T.d != data.d:
+        raise LayerError(f"T acts on R^{T.d} but data has tokens in R^{data.d}")
+    everywhere = isinstance(temperature, str)
+    if everywhere and temperature != "all":
+        raise LayerError(f'temperature is {temperature!r}; a number τ ≥ 0 or "all" is required')
+    tau = rational(0) if everywhere else read_temperature(temperature)
+    shown: Fraction | Literal["all"] = "all" if everywhere else fraction(tau)
+    constant = all(block.attention.V.is_zero or block.attention.A.is_zero for block in T.blocks)
+    if everywhere and not constant:
+        return Certificate(
+            "undecided", shown, "exact over Q", data.N, None, reason="some attention layer has scores that are not constant"
+        )
+    if tau > 0 and not constant:
+        return Certificate(
+            "undecided", shown, "exact over Q", data.N, None, reason="softmax weights of varying scores are irrational"
+        )
+    outputs = _outputs(T, data)
+    return _compare(outputs, data, shown)
+
+
+def _compare(outputs: list[list[Point]], data: Dataset, temperature: Fraction | Literal["all"]) -> Certificate:
+    worst, first = rational(0), None
+    for j, (points, matrix) in enumerate(zip(outputs, data.output_matrices, strict=True)):
+        targets = [tuple(row) for row in matrix.tolist()]
+        if set(points) == set(targets):
+            continue
+        first = j if first is None else first
+        worst = max(worst, squared_hausdorff_distance(points, targets))
+    if first is None:
+        return Certificate("certified", temperature, "exact over Q", data.N)
+    targets = [tuple(row) for row in data.output_matrices[first].tolist()]
+    strays = [x for x in outputs[first] if x not in set(targets)]
+    missed = [y for y in targets if y not in set(outputs[first])]
+    token, others = (strays[0], targets) if strays else (missed[0], outputs[first])
+    gap = root_as_float(min(sum(((a - b) ** 2 for a, b in zip(token, y, strict=True)), rational(0)) for y in others))
+    kind = f"output token of inputs[{first}] is no target" if strays else f"target of outputs[{first}] is missed"
+    where = ", ".join(f"{float(fraction(v)):.6g}" for v in token)
+    return Certificate(
+        "refuted",
+        temperature,
+        "exact over Q",
+        data.N,
+        root_as_float(worst),
+        first,
+        tuple(map(fraction, token)),
+        gap,
+        f"the {kind}: ({where}), at distance {gap:.3g}; largest Hausdorff distance {root_as_float(worst):.3g}",
+    )
+
+
+def _at(temperature: Fraction | Literal["all"]) -> str:
+    if temperature == "all":
+        return "under hardmax and at every temperature"
+    return "under hardmax" if temperature == 0 else f"at temperature {float(temperature):.6g}"
+
+
+# ---------------------------------------------------------------- evaluation from the definitions
+
+
+class _Multisets:
+    """All sequences at once: one matrix of distinct tokens, each with its sequence and multiplicity."""
+
+    __slots__ = ("bounds", "multiplicity", "tokens")
+
+    def __init__(self, sequences: list[list[Point]]) -> None:
+        rows: list[Point] = []
+        self.bounds = [0]
+        self.multiplicity: list[int] = []
+        for points in sequences:
+            counted: dict[Point, int] = {}
+            for x in points:
+                counted[x] = counted.get(x, 0) + 1
+            rows += counted
+            self.multiplicity += counted.values()
+            self.bounds.append(len(rows))
+        self.tokens = rational_matrix(rows)
+
+    def sequences(self) -> list[tuple[list[Point], list[int]]]:
+        rows = [tuple(row) for row in self.tokens.tolist()]
+        return [
+            (rows[start:end], self.multiplicity[start:end])
+            for start, end in zip(self.bounds, self.bounds[1:], strict=False)
+        ]
+
+
+def _outputs(T: Transformer, data: Dataset) -> list[list[Point]]:
+    state = _Multisets([[tuple(row) for row in matrix.tolist()] for matrix in data.input_matrices])
+    for block in T.blocks:
+        _feed_forward(block.feed_forward, state)
+        if not block.attention.is_identity:
+            state = _Multisets(
+                [_attend(block.attention, points, times) for points, times in state.sequences()]
+            )
+    return [points for points, _ in state.sequences()]
+
+
+def _feed_forward(layer: FeedForward, state: _Multisets) -> None:
+    """``η x + W σ(U x + b)`` for every token.  Tokens at which all units are off need no second product."""
+    if not layer.width:
+        if layer.eta != 1:
+            state.tokens = state.tokens * rational(layer.eta)
+        return
+    units = state.tokens * rational_matrix(layer.U).transpose()
+    columns = list(map(rational, layer.b))
+    W = [list(map(rational, row)) for row in layer.W]
+    tokens = state.tokens if layer.eta == 1 else state.tokens * rational(layer.eta)
+    changed: RationalMatrix = +tokens if layer.eta == 1 else tokens
+    for i, line in enumerate(units.tolist()):
+        active = [(k, z + b) for k, (z, b) in enumerate(zip(line, columns, strict=True)) if z + b > 0]
+        if active:
+            for c, row in enumerate(W):
+                changed[i, c] += sum((row[k] * z for k, z in active), rational(0))
+    state.tokens = changed
+
+
+def _attend(layer: SelfAttention, points: list[Point], times: list[int]) -> list[Point]:
+    """``ρ x_i + V mean(maximisers)``, repeated as often as the token was present."""
+    rho = rational(layer.rho)
+    A = [list(map(rational, row)) for row in layer.A.dense()]
+    V = [list(map(rational, row)) for row in layer.V.dense()]
+    scores = _scores(A, points)
+    moved_means: dict[tuple[int, ...], Point] = {}
+    outputs: list[Point] = []
+    for i, x in enumerate(points):
+        row = scores(i)
+        best = max(row)
+        chosen = tuple(l for l, s in enumerate(row) if s == best)
+        if chosen not in moved_means:
+            total = sum(times[l] for l in chosen)
+            mean = [sum((times[l] * points[l][c] for l in chosen), rational(0)) / total for c in range(len(x))]
+            moved_means[chosen] = tuple(_dot(line, mean) for line in V)
+        shift = moved_means[chosen]
+        outputs += [tuple(rho * a + b for a, b in zip(x, shift, strict=True))] * times[i]
+    return outputs
+
+
+def _scores(A: list[list[Rational]], points: list[Point]) -> Callable[[int], list[Rational]]:
+    """A function of ``i`` that returns ``<A x_i, x_l>`` for all ``l``."""
+    matrix = rational_matrix(points)
+    queries = matrix * rational_matrix(A).transpose()
+    keys = matrix.transpose()
+
+    def row(i: int) -> list[Rational]:
+        query = rational_matrix([[queries[i, c] for c in range(queries.ncols())]])
+        return (query * keys).entries()  # type: ignore[no-any-return]
+
+    return row
+
+
+def _dot(left: list[Rational], right: list[Rational]) -> Rational:
+    return sum((a * b for a, b in zip(left, right, strict=True)), rational(0))

@@ -1,0 +1,1 @@
+"""Constructions that turn a data set into the weights of a transformer."""

@@ -1,0 +1,190 @@
+"""Phases 2 and 3: leaders take their places, then one attention layer collapses every sequence.
+
+In every sequence ``m_j`` leaders are chosen.  The first goes to ``p_j = R_j (1, …, 1)``, beyond every
+token in every coordinate; the others go to points ``q`` of a circle round 0 in the plane of the first
+two coordinates, both negative.  All other tokens stay in the open positive orthant.  With ``A = V = I`` and ``ρ = 0``
+each of them is drawn to ``p_j``, and every leader stays where it is.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import final
+
+from ..fields import Rational, RationalMatrix, power_of_two_above, power_of_two_below, rational, rational_matrix
+from ..gadgets import feed_forward, flat_hat, hat, translation
+from ..layers import Block, ScaledLowRank, SelfAttention
+from .directions import Direction, best_direction, isolation, project
+from .separation import Separation
+
+Point = tuple[Rational, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where the leaders go: ``p[j]`` for the first leader of sequence ``j``, ``q[j]`` for the others.
+
+    All places lie outside the slab ``|x_1| ≤ clear``, and every coordinate of every token and target is
+    at most ``clear / 2`` in size.
+    """
+
+    p: tuple[Point, ...]
+    q: tuple[tuple[Point, ...], ...]
+    clear: Rational
+    radius: Rational
+
+    def of(self, j: int) -> tuple[Point, ...]:
+        """The places of the leaders of sequence ``j``, in order."""
+        return (self.p[j], *self.q[j])
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One block of phase 2: leader ``token`` of sequence ``sequence`` goes to ``place``."""
+
+    sequence: int
+    token: int
+    place: Point
+    centre: Rational
+    half_width: Rational
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Leaders:
+    """The outcome of phases 2 and 3: the direction ``a``, the moves, the blocks (one per leader)."""
+
+    a: Direction
+    places: Places
+    moves: tuple[Move, ...]
+    blocks: tuple[Block, ...]
+
+
+def choose_places(tokens: Sequence[RationalMatrix], m: Sequence[int], largest_target: Rational) -> Places:
+    """Places for ``m[j]`` leaders of each sequence, in order of the first coordinate well apart.
+
+    Statement: ``p_j > x`` in every coordinate for every token ``x``; the ``q`` lie on one circle round
+    0 with both coordinates negative, so ``<q, x> < 0`` for every ``x`` in the open positive orthant
+    and ``<q, q> > <q, q'>`` for ``q' ≠ q``; all first coordinates are different and exceed every
+    target's in size.
+
+    Exactness: exact over Q; ``p`` dyadic, ``q`` from the rational parametrisation of the circle.
+    """
+    d = tokens[0].ncols()
+    largest = max(max(matrix.entries()) for matrix in tokens)
+    clear = 2 * power_of_two_above(max(largest, largest_target))
+    step = clear / _power_of_two_at_least(len(m))
+    p = tuple((clear + j * step,) * d for j in range(len(m)))
+    # cos θ = (1 - t²) / (1 + t²) falls from 0.97 to 0.43 as t runs from 1/8 to 5/8.
+    radius, count = 4 * clear, sum(m) - len(m)
+    grid = rational(1) / (2 * _power_of_two_at_least(count))
+    ring = []
+    for k in range(count):
+        t = rational(1) / 8 + k * grid
+        scale = -radius / (1 + t * t)
+        ring.append((scale * (1 - t * t), scale * 2 * t, *(rational(0),) * (d - 2)))
+    ends = list(accumulate((mj - 1 for mj in m), initial=0))
+    q = tuple(tuple(ring[start:end]) for start, end in zip(ends, ends[1:], strict=False))
+    return Places(p, q, clear, radius)
+
+
+def _power_of_two_at_least(k: int) -> int:
+    return 1 << max(0, k - 1).bit_length()
+
+
+def leading_direction(tokens: Sequence[RationalMatrix], m: Sequence[int]) -> Direction:
+    """A positive direction in which the ``m_j`` most isolated tokens of every sequence are well isolated."""
+    sizes = [matrix.nrows() for matrix in tokens]
+    every = rational_matrix([row for matrix in tokens for row in matrix.tolist()])
+
+    def quality(values: list[Rational]) -> Rational:
+        if len(values) == 1:
+            return rational(1)
+        span = max(values) - min(values)
+        if not span:
+            return rational(0)
+        return min(gaps[-1] for gaps in _most_isolated(values, sizes, m)) / span
+
+    return best_direction(every, quality)
+
+
+def _most_isolated(values: list[Rational], sizes: Sequence[int], m: Sequence[int]) -> list[list[Rational]]:
+    """For each sequence the isolations of its ``m_j`` most isolated tokens, largest first."""
+    nearest = [rational(1) if gap is None else gap for gap in isolation(values)]
+    starts = accumulate(sizes, initial=0)
+    return [
+        sorted(nearest[start : start + size], reverse=True)[:mj]
+        for start, size, mj in zip(starts, sizes, m, strict=False)
+    ]
+
+
+def place_leaders(separation: Separation, m: Sequence[int], largest_target: Rational) -> Leaders:
+    """Phases 2 and 3 for hardmax: one block per leader; the attention of the last one collapses.
+
+    Statement: after ``M`` blocks sequence ``j`` is exactly ``{p_j, q_j2, …}``, ``m_j`` points, all ``M`` of
+    them different.
+
+    Exactness: exact over Q.
+
+    Cost: ``M`` binary searches in the sorted projections of all tokens.
+    """
+    tokens = separation.tokens
+    places = choose_places(tokens, m, largest_target)
+    a = leading_direction(tokens, m)
+    projections = [project(matrix, a) for matrix in tokens]
+    moves = _plan(projections, places, a, m)
+    blocks = []
+    for k, move in enumerate(moves):
+        token = tokens[move.sequence].tolist()[move.token]
+        displacement = [there - here for there, here in zip(move.place, token, strict=True)]
+        units = flat_hat(a, move.centre, move.half_width, displacement)
+        if k == 0 and not separation.blocks:
+            # N = 1: nothing was separated, so the translation rides here, beside a hat of three units
+            # that reads x before it.
+            shift = sum((x * o for x, o in zip(a, separation.offset, strict=True)), rational(0))
+            units = translation(separation.offset) + hat(a, move.centre - shift, move.half_width, displacement)
+        blocks.append(Block.feeding(feed_forward(units, len(a))))
+    d = len(a)
+    collapse = SelfAttention(0, ScaledLowRank.identity(d), ScaledLowRank.identity(d))
+    blocks[-1] = Block(blocks[-1].feed_forward, collapse)
+    return Leaders(a, places, tuple(moves), tuple(blocks))
+
+
+def _plan(projections: list[list[Rational]], places: Places, a: Direction, m: Sequence[int]) -> list[Move]:
+    """The moves in order; each half-width is a power of two that reaches no other present point."""
+    flat = [value for values in projections for value in values]
+    nearest = [rational(1) if gap is None else gap for gap in isolation(flat)]
+    present = sorted(flat)
+    start, moves = 0, []
+    for j, values in enumerate(projections):
+        by_isolation = sorted(range(len(values)), key=lambda i, at=start: nearest[at + i], reverse=True)  # type: ignore[misc]
+        for token, place in zip(by_isolation[: m[j]], places.of(j), strict=True):
+            centre = values[token]
+            gap = distance_to_others(present, centre)
+            target = sum((x * y for x, y in zip(a, place, strict=True)), rational(0))
+            # The displaced copy must not matter either: its place is at least a gap away as well.
+            moves.append(Move(j, token, place, centre, power_of_two_below(gap if gap else abs(target - centre))))
+            del present[bisect_left(present, centre)]
+            insort(present, target)
+        start += len(values)
+    return moves
+
+
+def distance_to_others(ordered: Sequence[Rational], value: Rational) -> Rational | None:
+    """The distance from ``value``, an entry of the sorted list, to its neighbours; None if it is alone.
+
+    >>> distance_to_others([rational(0), rational(2), rational(5)], rational(2))
+    2
+    """
+    at = bisect_left(ordered, value)
+    gaps = []
+    if at > 0:
+        gaps.append(value - ordered[at - 1])
+    if at + 1 < len(ordered):
+        gaps.append(ordered[at + 1] - value)
+    return min(gaps) if gaps else None
