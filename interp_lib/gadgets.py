@@ -127,17 +127,20 @@ def plateau(direction: Point, left: Rational, right: Rational, ramp: Rational, d
 
 
 def flat_hat(direction: Point, centre: Rational, half_width: Rational, displacement: Point) -> Units:
-    """A plateau over the middle half of ``(centre - half_width, centre + half_width)``, zero outside it.
+    """A plateau that contains ``t = centre``, zero outside ``(centre - half_width, centre + half_width)``.
 
-    A hat multiplies the rounding error of ``t`` by its slope.  On the flat top the two active units
-    differ by exactly the ramp, also in float64, so the displacement arrives without that error.
+    A hat multiplies the rounding error of ``t`` by its slope.  On a flat top the two active units
+    differ by exactly the ramp; and since the four knots are multiples of ``half_width / 8``, dyadic for
+    a dyadic half-width, that stays true in float64.  With ``r`` the half-width and ``c`` the multiple of
+    ``r/8`` nearest to the centre, the plateau is ``[c - r/4, c + r/4]`` and its ramps have width ``r/2``.
 
     >>> one = rational(1)
     >>> [str(unit.b) for unit in flat_hat([one], 2 * one, one, [one])]
-    ['-1', '-3/2', '-5/2', '-3']
+    ['-5/4', '-7/4', '-9/4', '-11/4']
     """
-    half = half_width / 2
-    return plateau(direction, centre - half, centre + half, half, displacement)
+    grain = half_width / 8
+    middle = (centre / grain + rational(1) / 2).floor() * grain
+    return plateau(direction, middle - 2 * grain, middle + 2 * grain, 4 * grain, displacement)
 
 
 def translation(displacement: Point) -> Units:

@@ -57,18 +57,24 @@ def smallest_gap(values: Sequence[Rational]) -> Rational:
     return min(right - left for left, right in pairwise(ordered)) / span if span else rational(0)
 
 
-def best_direction(tokens: RationalMatrix, quality: Callable[[list[Rational]], Rational]) -> Direction:
-    """A positive direction for which ``quality`` of the projections is positive, the best of a few.
+def best_direction(
+    tokens: RationalMatrix,
+    quality: Callable[[list[Rational]], Rational],
+    shape: Callable[[Direction], Direction] = tuple,
+) -> Direction:
+    """A direction for which ``quality`` of the projections is positive, the best of a few.
 
-    ``quality`` must be positive for every direction that is injective on the rows of ``tokens``.
+    The candidates are ``shape(c)`` for positive ``c``; ``shape`` is linear and one-to-one.  ``quality`` must
+    be positive for every direction that is injective on the rows of ``tokens``.
 
     >>> best_direction(rational_matrix([[0, 0], [1, 0], [0, 1]]), smallest_gap)
     (1, 2)
     """
     found: tuple[Rational, Direction] | None = None
-    for tried, direction in enumerate(_candidates(tokens)):
+    for tried, candidate in enumerate(_candidates(tokens)):
         if tried >= TRIED and found is not None:
             break
+        direction = shape(candidate)
         value = quality(project(tokens, direction))
         if value > 0 and (found is None or value > found[0]):
             found = (value, direction)

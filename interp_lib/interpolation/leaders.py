@@ -29,7 +29,7 @@ class Places:
     """Where the leaders go: ``p[j]`` for the first leader of sequence ``j``, ``q[j]`` for the others.
 
     All places lie outside the slab ``|x_1| ≤ clear``, and every coordinate of every token and target is
-    at most ``clear / 2`` in size.
+    at most ``clear / 16`` in size.
     """
 
     p: tuple[Point, ...]
@@ -77,15 +77,15 @@ def choose_places(tokens: Sequence[RationalMatrix], m: Sequence[int], largest_ta
     """
     d = tokens[0].ncols()
     largest = max(max(matrix.entries()) for matrix in tokens)
-    clear = 2 * power_of_two_above(max(largest, largest_target))
+    clear = 16 * power_of_two_above(max(largest, largest_target))
     step = clear / _power_of_two_at_least(len(m))
     p = tuple((clear + j * step,) * d for j in range(len(m)))
-    # cos θ = (1 - t²) / (1 + t²) falls from 0.97 to 0.43 as t runs from 1/8 to 5/8.
+    # The points (cos θ, sin θ) = (1 - t², 2 t) / (1 + t²) for t from 1/16 to 3/16: tan θ < 2/5.
     radius, count = 4 * clear, sum(m) - len(m)
-    grid = rational(1) / (2 * _power_of_two_at_least(count))
+    grid = rational(1) / (8 * _power_of_two_at_least(count))
     ring = []
     for k in range(count):
-        t = rational(1) / 8 + k * grid
+        t = rational(1) / 16 + k * grid
         scale = -radius / (1 + t * t)
         ring.append((scale * (1 - t * t), scale * 2 * t, *(rational(0),) * (d - 2)))
     ends = list(accumulate((mj - 1 for mj in m), initial=0))
@@ -97,8 +97,24 @@ def _power_of_two_at_least(k: int) -> int:
     return 1 << max(0, k - 1).bit_length()
 
 
+def lean(c: Direction) -> Direction:
+    """A direction in which all places project beyond all tokens, made from a positive vector ``c``.
+
+    With ``h = c_0 + c_1 + …`` it is ``a = (-h, (5 h + c_1) / 4, c_2, …)``.  Let every coordinate of every
+    token lie in ``(0, B]``.  Then ``<a, x> ≤ (5/4 h + c_1/4 + c_2 + …) B ≤ 5/2 h B``, while
+    ``<a, R (1, …, 1)> ≥ h R / 4`` and, on the circle of radius ``r`` with ``tan θ < 2/5`` and so
+    ``cos θ > 12/13``, ``<a, q> ≥ h r (cos θ - 3/2 sin θ) ≥ 2/5 h r cos θ > h r / 3``.  So ``R > 10 B`` and
+    ``r > 15/2 B`` are enough.
+
+    >>> lean((rational(1), rational(3), rational(4)))
+    (-8, 43/4, 4)
+    """
+    h = sum(c, rational(0))
+    return (-h, (5 * h + c[1]) / 4, *c[2:])
+
+
 def leading_direction(tokens: Sequence[RationalMatrix], m: Sequence[int]) -> Direction:
-    """A positive direction in which the ``m_j`` most isolated tokens of every sequence are well isolated."""
+    """A leaning direction in which the ``m_j`` most isolated tokens of every sequence are well isolated."""
     sizes = [matrix.nrows() for matrix in tokens]
     every = rational_matrix([row for matrix in tokens for row in matrix.tolist()])
 
@@ -110,7 +126,7 @@ def leading_direction(tokens: Sequence[RationalMatrix], m: Sequence[int]) -> Dir
             return rational(0)
         return min(gaps[-1] for gaps in _most_isolated(values, sizes, m)) / span
 
-    return best_direction(every, quality)
+    return best_direction(every, quality, lean)
 
 
 def _most_isolated(values: list[Rational], sizes: Sequence[int], m: Sequence[int]) -> list[list[Rational]]:
@@ -138,11 +154,12 @@ def place_leaders(separation: Separation, m: Sequence[int], largest_target: Rati
     a = leading_direction(tokens, m)
     projections = [project(matrix, a) for matrix in tokens]
     moves = _plan(projections, places, a, m)
+    away = tuple(-x for x in a)
     blocks = []
     for k, move in enumerate(moves):
         token = tokens[move.sequence].tolist()[move.token]
         displacement = [there - here for there, here in zip(move.place, token, strict=True)]
-        units = flat_hat(a, move.centre, move.half_width, displacement)
+        units = flat_hat(away, -move.centre, move.half_width, displacement)
         if k == 0 and not separation.blocks:
             # N = 1: nothing was separated, so the translation rides here, beside a hat of three units
             # that reads x before it.
@@ -156,22 +173,27 @@ def place_leaders(separation: Separation, m: Sequence[int], largest_target: Rati
 
 
 def _plan(projections: list[list[Rational]], places: Places, a: Direction, m: Sequence[int]) -> list[Move]:
-    """The moves in order; each half-width is a power of two that reaches no other present point."""
+    """The moves, by increasing projection; each half-width is a power of two that reaches no other present point.
+
+    Leaders leave from the left and arrive on the far right, and the hats read ``-<a, x>``: so all
+    leaders, moved or not, stay where every unit of a hat is zero, not merely where the units cancel.
+    """
     flat = [value for values in projections for value in values]
     nearest = [rational(1) if gap is None else gap for gap in isolation(flat)]
-    present = sorted(flat)
-    start, moves = 0, []
+    chosen = []
+    start = 0
     for j, values in enumerate(projections):
         by_isolation = sorted(range(len(values)), key=lambda i, at=start: nearest[at + i], reverse=True)  # type: ignore[misc]
-        for token, place in zip(by_isolation[: m[j]], places.of(j), strict=True):
-            centre = values[token]
-            gap = distance_to_others(present, centre)
-            target = sum((x * y for x, y in zip(a, place, strict=True)), rational(0))
-            # The displaced copy must not matter either: its place is at least a gap away as well.
-            moves.append(Move(j, token, place, centre, power_of_two_below(gap if gap else abs(target - centre))))
-            del present[bisect_left(present, centre)]
-            insort(present, target)
+        chosen += [(values[i], j, i, place) for i, place in zip(by_isolation[: m[j]], places.of(j), strict=True)]
         start += len(values)
+    present = sorted(flat)
+    moves = []
+    for centre, j, token, place in sorted(chosen, key=lambda entry: entry[0]):
+        arrival = sum((x * y for x, y in zip(a, place, strict=True)), rational(0))
+        gap = distance_to_others(present, centre)
+        moves.append(Move(j, token, place, centre, power_of_two_below(gap if gap else arrival - centre)))
+        del present[bisect_left(present, centre)]
+        insort(present, arrival)
     return moves
 
 
