@@ -5,6 +5,8 @@ from .certificates import verify as verify
 from .fields import EXACT as EXACT
 from .fields import FLOAT as FLOAT
 from .fields import balls as balls
+from .files import load as load
+from .files import save as save
 from .interpolation.four_phase import hardmax_interpolant as hardmax_interpolant
 from .layers import Transformer as Transformer
 from .sequences import Dataset as Dataset
