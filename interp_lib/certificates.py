@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal, final
 
-from .fields import Rational, RationalMatrix, fraction, rational, rational_matrix
+from .fields import EXACT, Rational, RationalMatrix, fraction, rational, rational_matrix
 from .layers import FeedForward, LayerError, SelfAttention, Transformer, read_temperature
 from .sequences import Dataset, Token, root_as_float, squared_hausdorff_distance
 
@@ -172,21 +172,32 @@ def _outputs(T: Transformer, data: Dataset) -> list[list[Point]]:
 
 
 def _feed_forward(layer: FeedForward, state: _Multisets) -> None:
-    """``η x + W σ(U x + b)`` for every token.  Tokens at which all units are off need no second product."""
+    """``η x + W σ(U x + b)`` for every token.
+
+    Where exactly the units of a set ``S`` are on, the sum is the affine map ``W_S (U_S x + b_S)``.  It is
+    formed once per set and skipped where it vanishes: far from its centre a hat is on but cancels.
+    """
+    eta, U_transposed, b, W_transposed = layer.over(EXACT)
+    tokens = state.tokens if eta == 1 else state.tokens * eta
     if not layer.width:
-        if layer.eta != 1:
-            state.tokens = state.tokens * rational(layer.eta)
+        state.tokens = tokens
         return
-    units = state.tokens * rational_matrix(layer.U).transpose()
-    columns = list(map(rational, layer.b))
-    W = [list(map(rational, row)) for row in layer.W]
-    tokens = state.tokens if layer.eta == 1 else state.tokens * rational(layer.eta)
-    changed: RationalMatrix = +tokens if layer.eta == 1 else tokens
-    for i, line in enumerate(units.tolist()):
-        active = [(k, z + b) for k, (z, b) in enumerate(zip(line, columns, strict=True)) if z + b > 0]
-        if active:
-            for c, row in enumerate(W):
-                changed[i, c] += sum((row[k] * z for k, z in active), rational(0))
+    U, W, biases = U_transposed.transpose().tolist(), W_transposed.tolist(), b.entries()
+    # Units that share a row of U share its product: a hat projects each token once.
+    projections = list(dict.fromkeys(map(tuple, U)))
+    which = [projections.index(tuple(row)) for row in U]
+    projected = (state.tokens * rational_matrix(projections).transpose()).tolist()
+    units = [(p, -bias) for p, bias in zip(which, biases, strict=True)]
+    vanishes: dict[tuple[int, ...], bool] = {(): True}
+    changed: RationalMatrix = +tokens
+    for i, line in enumerate(projected):
+        on = tuple([k for k, (p, threshold) in enumerate(units) if line[p] > threshold])
+        if on not in vanishes:
+            slope = rational_matrix([W[k] for k in on]).transpose() * rational_matrix([[*U[k], biases[k]] for k in on])
+            vanishes[on] = not any(slope.entries())
+        if not vanishes[on]:
+            for c in range(layer.d):
+                changed[i, c] += sum((W[k][c] * (line[which[k]] + biases[k]) for k in on), rational(0))
     state.tokens = changed
 
 
