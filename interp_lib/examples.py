@@ -8,8 +8,8 @@ from .sequences import Dataset
 def running_example() -> Dataset:
     """Three sequences in the plane that share tokens, with targets of 1, 1 and 2 tokens.
 
-    Statement: the data of the first half of the book, in the spirit of the paper's own illustration.  All
-    six input tokens have small integer coordinates.  The token ``(4, 3)`` lies in every sequence and is at least
+    Statement: the data of the first half of the book, in the spirit of the paper's own illustration.  The
+    five distinct input tokens have small integer coordinates.  The token ``(4, 3)`` lies in every sequence and is at least
     as large as every other token in every coordinate, so along every positive direction the three
     sequences have the *same* largest label: the separation must work.  The first sequence is a
     subset of the second, so no map of single tokens, and therefore no network without attention,
