@@ -1,0 +1,247 @@
+// The page's side of an explorer: controls, address, downloads.  One worker serves all explorers of a page.
+let worker = null;
+let started = null;
+let asked = 0;
+const waiting = new Map();
+
+function start() {
+  started ??= new Promise((resolve, reject) => {
+    worker = new Worker(new URL('worker.mjs', import.meta.url), { type: 'module' });
+    worker.onerror = (problem) => reject(problem.message || 'the worker could not start');
+    worker.onmessage = ({ data }) => {
+      if (data.ready) return resolve();
+      if (data.fatal) return reject(data.fatal);
+      const { resolve: done, reject: fail } = waiting.get(data.id);
+      waiting.delete(data.id);
+      return data.error ? fail(data.error) : done(data);
+    };
+  });
+  return started;
+}
+
+function ask(target, args) {
+  return new Promise((resolve, reject) => {
+    asked += 1;
+    waiting.set(asked, { resolve, reject });
+    worker.postMessage({ id: asked, target, args: JSON.stringify(args) });
+  });
+}
+
+function save(name, text, type) {
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(new Blob([text], { type }));
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}
+
+class Explorer {
+  constructor(box, index) {
+    this.box = box;
+    this.key = `x${index + 1}`;
+    this.spec = JSON.parse(box.dataset.explorer);
+    this.controls = new Map(this.spec.parameters.map((p) => [p.name, box.querySelector(`[name="${p.name}"]`)]));
+    this.status = box.querySelector('.explorer-status');
+    this.busy = false;
+    this.again = false;
+    for (const p of this.spec.parameters) this.controls.get(p.name).addEventListener('input', () => this.changed());
+    box.addEventListener('click', (event) => this.pressed(event));
+    const picture = box.querySelector('.explorer-picture');
+    picture.addEventListener('pointerdown', (event) => this.drag(event));
+    picture.addEventListener('keydown', (event) => this.nudge(event));
+    this.restored = this.restore();
+    this.refresh();
+  }
+
+  value(p) {
+    const control = this.controls.get(p.name);
+    if (p.kind === 'flag') return control.checked;
+    if (p.kind === 'choice' || p.kind === 'text') return control.value;
+    return p.kind === 'log' ? 10 ** Number(control.value) : Number(control.value);
+  }
+
+  raw(p) {
+    const control = this.controls.get(p.name);
+    return p.kind === 'flag' ? String(Number(control.checked)) : control.value;
+  }
+
+  set(p, text) {
+    const control = this.controls.get(p.name);
+    if (p.kind === 'flag') control.checked = text === '1' || text === true;
+    else control.value = text;
+  }
+
+  refresh() {
+    for (const p of this.spec.parameters) {
+      const control = this.controls.get(p.name);
+      const output = control.parentElement.querySelector('output');
+      if (output) output.textContent = p.kind === 'log' ? Number((10 ** control.value).toPrecision(3)) : control.value;
+      if (p.visible_when) {
+        const [other, least] = p.visible_when;
+        control.parentElement.hidden = Number(this.controls.get(other).value) < least;
+      }
+    }
+  }
+
+  changed() {
+    this.refresh();
+    this.redraw();
+  }
+
+  async redraw() {
+    if (this.busy) { this.again = true; return; }
+    this.busy = true;
+    this.box.dataset.state = 'busy';
+    try {
+      if (!this.box.dataset.live) this.status.textContent = 'Starting Python in this page…';
+      await start();
+      do {
+        this.again = false;
+        const args = Object.fromEntries(this.spec.parameters.map((p) => [p.name, this.value(p)]));
+        const began = performance.now();
+        const { answer, ms } = await ask(this.spec.target, args);
+        if (this.show(answer)) this.again = true;
+        this.box.dataset.live = '1';
+        this.box.dataset.ms = (performance.now() - began).toFixed(1);
+        this.status.textContent = `Computed in this page in ${ms.toFixed(0)} ms.`;
+      } while (this.again);
+      this.box.dataset.state = 'done';
+    } catch (problem) {
+      this.box.dataset.state = 'failed';
+      this.status.textContent = `This picture could not be computed here: ${problem}`;
+    }
+    this.busy = false;
+  }
+
+  // Returns whether new limits moved a value, so that the picture must be computed again.
+  show({ svg, numbers, limits, files }) {
+    const focused = document.activeElement?.dataset?.x;
+    this.box.querySelector('.explorer-picture').innerHTML = svg;
+    if (focused) this.box.querySelector(`.explorer-handle[data-x="${focused}"]`)?.focus();
+    const table = this.box.querySelector('.explorer-numbers');
+    table.replaceChildren(...Object.entries(numbers).map(([name, text]) => {
+      const row = document.createElement('div');
+      row.append(Object.assign(document.createElement('dt'), { textContent: name }));
+      const value = Object.assign(document.createElement('dd'), { textContent: text });
+      value.dataset.name = name;
+      row.append(value);
+      return row;
+    }));
+    this.files = files;
+    this.box.querySelector('.explorer-files').replaceChildren(...Object.keys(files).flatMap((name) => {
+      const button = Object.assign(document.createElement('button'), { type: 'button', textContent: `Save ${name}` });
+      button.dataset.file = name;
+      return [' ', button];
+    }));
+    let moved = false;
+    for (const [name, [low, high]] of Object.entries(limits)) {
+      const control = this.controls.get(name);
+      const before = control.value;
+      control.min = low;
+      control.max = high;
+      moved ||= control.value !== before;
+    }
+    this.refresh();
+    return moved;
+  }
+
+  pressed(event) {
+    const button = event.target.closest('button');
+    if (!button) return;
+    if (button.dataset.file) save(button.dataset.file, this.files[button.dataset.file], 'application/json');
+    if (button.dataset.action === 'svg') {
+      save('picture.svg', this.box.querySelector('.explorer-picture').innerHTML, 'image/svg+xml');
+    }
+    if (button.dataset.action === 'reset') {
+      this.widen();
+      for (const p of this.spec.parameters) this.set(p, p.kind === 'flag' ? p.value : String(p.value));
+      this.changed();
+    }
+    if (button.dataset.action === 'link') {
+      const state = this.spec.parameters.map((p) => `${this.key}.${p.name}=${encodeURIComponent(this.raw(p))}`).join('&');
+      const url = new URL(location.href);
+      url.hash = state;
+      history.replaceState(null, '', url);
+      navigator.clipboard?.writeText(url.href).catch(() => {});
+      this.status.textContent = 'The address of this page now describes this state (and is copied, where the browser allows it).';
+    }
+    if (button.dataset.action === 'play') this.play(button);
+  }
+
+  widen() {
+    for (const p of this.spec.parameters) {
+      const control = this.controls.get(p.name);
+      if (control.type === 'range') { control.min = p.minimum; control.max = p.maximum; }
+    }
+  }
+
+  restore() {
+    const state = new URLSearchParams(location.hash.slice(1));
+    let found = false;
+    for (const p of this.spec.parameters) {
+      const text = state.get(`${this.key}.${p.name}`);
+      if (text !== null) { this.set(p, text); found = true; }
+    }
+    return found;
+  }
+
+  async play(button) {
+    if (this.playing) { this.playing = false; return; }
+    const control = this.controls.get(button.dataset.name);
+    this.playing = true;
+    button.textContent = '❚❚';
+    if (Number(control.value) >= Number(control.max)) control.value = control.min;
+    while (this.playing) {
+      this.changed();
+      await new Promise((resolve) => setTimeout(resolve, 450));
+      if (Number(control.value) >= Number(control.max)) break;
+      control.value = Number(control.value) + Number(control.step);
+    }
+    this.playing = false;
+    button.textContent = '▶';
+  }
+
+  move(handle, x, y) {
+    const [xLow, xHigh, xStart, xEnd, yLow, yHigh, yStart, yEnd] = handle.dataset.scales.split(' ').map(Number);
+    this.controls.get(handle.dataset.x).value = xLow + (x - xStart) / (xEnd - xStart) * (xHigh - xLow);
+    this.controls.get(handle.dataset.y).value = yLow + (y - yStart) / (yEnd - yStart) * (yHigh - yLow);
+    this.changed();
+  }
+
+  drag(event) {
+    const handle = event.target.closest('.explorer-handle');
+    if (!handle) return;
+    event.preventDefault();
+    const follow = (move) => {
+      // The drawing is replaced at every answer, so the transform is read anew.
+      const matrix = this.box.querySelector('.explorer-picture svg').getScreenCTM().inverse();
+      const point = new DOMPoint(move.clientX, move.clientY).matrixTransform(matrix);
+      this.move(handle, point.x, point.y);
+    };
+    const stop = () => { removeEventListener('pointermove', follow); removeEventListener('pointerup', stop); };
+    addEventListener('pointermove', follow);
+    addEventListener('pointerup', stop);
+  }
+
+  nudge(event) {
+    const handle = event.target.closest('.explorer-handle');
+    const step = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
+    if (!handle || !step) return;
+    event.preventDefault();
+    this.move(handle, Number(handle.getAttribute('cx')) + 8 * step[0], Number(handle.getAttribute('cy')) + 8 * step[1]);
+  }
+}
+
+const seen = new IntersectionObserver((entries) => {
+  for (const { isIntersecting, target } of entries) {
+    if (!isIntersecting) continue;
+    seen.unobserve(target);
+    target.explorer.redraw();
+  }
+});
+
+for (const [index, box] of document.querySelectorAll('.explorer').entries()) {
+  box.explorer = new Explorer(box, index);
+  if (box.explorer.restored) box.explorer.redraw();
+  else seen.observe(box);
+}

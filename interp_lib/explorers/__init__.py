@@ -1,0 +1,1 @@
+"""Interactive pictures: parameters, and a pure function from them to a drawing."""
