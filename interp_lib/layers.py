@@ -428,6 +428,17 @@ class Transformer:
 
         return trace(self, X, field, temperature)
 
+    def to_torch(self, dtype: Any = None) -> Any:
+        """The same weights as a `torch.nn.Module`; needs torch.  ``dtype`` defaults to ``torch.float64``.
+
+        The module is called with tokens ``(n, d)`` or ``(batch, n, d)`` and a ``temperature`` (0 is hardmax).
+        """
+        import torch
+
+        from .experiments.export import TorchTransformer
+
+        return TorchTransformer(self, torch.float64 if dtype is None else dtype).eval()
+
     def __reduce__(self) -> tuple[Any, ...]:
         return Transformer, (self.blocks, self.phases, self.critical_temperature)
 
