@@ -2,7 +2,8 @@
 
 A sequence has a colour *and* a shape, so that colour alone never carries meaning.  Colours are the Okabe–Ito
 palette, through CSS variables that the book's style sheet adjusts for dark pages; everything neutral is
-drawn in ``currentColor``.  A drawing scales with the page; its smallest letters stay readable at a width of 360 pixels.
+drawn in ``currentColor``.  A drawing scales with the page; on a phone the style sheet enlarges its letters (the
+variable ``--letters``), so leave them half as much room again.
 """
 
 from __future__ import annotations
@@ -63,8 +64,8 @@ class Drawing:
     ) -> None:
         weight = ' font-weight="600"' if bold else ""
         self.add(
-            f'<text x="{number(x)}" y="{number(y)}" font-size="{number(size)}" text-anchor="{anchor}" '
-            f'fill="{fill}"{weight}>{escape(words)}</text>'
+            f'<text x="{number(x)}" y="{number(y)}" style="font-size:calc({number(size)}px*var(--letters,1))" '
+            f'text-anchor="{anchor}" fill="{fill}"{weight}>{escape(words)}</text>'
         )
 
     def line(

@@ -80,8 +80,8 @@ def picture(T: int, beta: float, spread: float) -> Picture:
         visible = [panel(b, g) for b, g in points if low <= g <= 10]
         if visible:
             draw.polyline(visible, stroke=stroke, dash=dash)
-        draw.line((430, 46 + 20 * at), (458, 46 + 20 * at), stroke=stroke, width=2, dash=dash)
-        draw.text(466, 51 + 20 * at, name, size=14)
+        draw.line((430, 50 + 25 * at), (458, 50 + 25 * at), stroke=stroke, width=2, dash=dash)
+        draw.text(466, 55 + 25 * at, name, size=14)
     x = panel.x(beta)
     draw.line((x, 30), (x, 340), dash="3 3", opacity=0.6)
     worst_gap = 1 - softmax_mean(worst, beta)
