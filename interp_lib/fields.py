@@ -15,6 +15,8 @@ small exponentials.
 
 from __future__ import annotations
 
+import math
+import sys
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
@@ -35,6 +37,8 @@ Ball = arb
 """A real number known up to a rigorous error radius."""
 RationalMatrix = fmpq_mat
 """A dense matrix of exact rationals."""
+BallMatrix = arb_mat
+"""A dense matrix of balls."""
 
 Matrix = Any
 """A matrix of whichever field is in use."""
@@ -61,7 +65,7 @@ def rational(value: Any) -> Rational:
     (1/2, 1/3, 7)
     """
     if isinstance(value, float):
-        if value - value != 0:
+        if not math.isfinite(value):
             raise ValueError("not finite")
         return fmpq(*value.as_integer_ratio())
     if isinstance(value, fmpq):
@@ -264,10 +268,14 @@ class ExactField(Field):
     def softmax(
         self, tokens: RationalMatrix, queries: RationalMatrix, keys: RationalMatrix, temperature: Rational
     ) -> RationalMatrix:
-        raise FieldError(
-            "softmax weights of non-constant scores are irrational: "
-            "use il.balls(bits) for an enclosure or il.FLOAT for float64"
-        )
+        del temperature  # constant scores are constant at every temperature
+        for scores in (queries * keys.transpose()).tolist():
+            if any(score != scores[0] for score in scores):
+                raise FieldError(
+                    "softmax weights of non-constant scores are irrational: "
+                    "use il.balls(bits) for an enclosure or il.FLOAT for float64"
+                )
+        return self.mean(tokens)
 
 
 def _mean_row(rows: list[list[Rational]]) -> list[Rational]:
@@ -355,9 +363,21 @@ class FloatField(Field):
         scores = queries @ keys.T
         # Subtract the row maximum before dividing: nothing overflows, however cold it is.
         with np.errstate(over="ignore", under="ignore"):
-            exponents = (scores - scores.max(axis=1, keepdims=True)) / self.scalar(temperature)
+            exponents = (scores - scores.max(axis=1, keepdims=True)) / _float_temperature(temperature)
             weights = np.exp(exponents)
         return (weights @ tokens) / weights.sum(axis=1, keepdims=True)
+
+
+def _float_temperature(temperature: Rational) -> float:
+    """The temperature as a positive finite float: beyond float64 the nearest such number serves.
+
+    >>> _float_temperature(rational(Fraction(1, 10**400))), _float_temperature(rational(10**400))
+    (5e-324, 1.7976931348623157e+308)
+    """
+    tau = fraction(temperature)
+    if tau >= sys.float_info.max:
+        return sys.float_info.max
+    return float(tau) or math.ulp(0.0)
 
 
 def _float_mean(rows: np.ndarray) -> np.ndarray:
