@@ -53,9 +53,7 @@ def forward(transformer: Transformer, X: Any, field: Field = FLOAT, temperature:
     >>> forward(Transformer([Block.identity(2)]), [[1, 2]]).tolist()
     [[1.0, 2.0]]
     """
-    tokens: Matrix = None
-    for _, _, tokens in _states(transformer, X, field, read_temperature(temperature)):
-        pass
+    *_, (_, _, tokens) = _states(transformer, X, field, read_temperature(temperature))
     return field.result(tokens)
 
 
@@ -74,9 +72,7 @@ def trace(transformer: Transformer, X: Any, field: Field = FLOAT, temperature: A
     )
 
 
-def _states(
-    transformer: Transformer, X: Any, field: Field, temperature: Rational
-) -> Iterator[tuple[int, str, Matrix]]:
+def _states(transformer: Transformer, X: Any, field: Field, temperature: Rational) -> Iterator[tuple[int, str, Matrix]]:
     rows = read_tokens(X, "X")
     if len(rows[0]) != transformer.d:
         raise LayerError(f"X has tokens in R^{len(rows[0])} but the transformer acts on R^{transformer.d}")
@@ -132,4 +128,3 @@ def _times(V: ScaledLowRank, tokens: Matrix, field: Field) -> Matrix:
         return tokens if V.scale == 1 else field.scale(scale, tokens)
     low_rank = field.product(field.product(tokens, right), left_transposed)
     return field.add(field.scale(scale, tokens), low_rank) if V.scale else low_rank
-

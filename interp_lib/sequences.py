@@ -121,7 +121,7 @@ def read_tokens(value: Any, where: str) -> list[list[Rational]]:
     rows = _as_list(value, where, "a list of tokens")
     if not rows:
         raise DatasetError(f"{where} is empty; a sequence has at least one token")
-    tokens = []
+    tokens: list[list[Rational]] = []
     for i, row in enumerate(rows):
         place = f"{where}[{i}]"
         coordinates = _as_list(row, place, "a list of coordinates")
@@ -185,9 +185,7 @@ def _check_different_inputs(sources: list[list[list[Rational]]]) -> None:
             )
 
 
-def squared_hausdorff_distance(
-    left: Sequence[Sequence[Rational]], right: Sequence[Sequence[Rational]]
-) -> Rational:
+def squared_hausdorff_distance(left: Sequence[Sequence[Rational]], right: Sequence[Sequence[Rational]]) -> Rational:
     """The square of the Hausdorff distance of two finite sets of tokens, exactly.
 
     >>> squared_hausdorff_distance([[rational(0), rational(0)]], [[rational(3), rational(4)]])

@@ -16,7 +16,9 @@ from interp_lib.layers import Block, FeedForward, ScaledLowRank, SelfAttention
 
 @pytest.fixture
 def model() -> il.Transformer:
-    data = il.Dataset([[[0.1, 0], [1, Fraction(1, 3)]], [[1, Fraction(1, 3)], [2, 1e-12]]], [[[5, 5]], [[6, 1e12], [5, 6]]])
+    data = il.Dataset(
+        [[[0.1, 0], [1, Fraction(1, 3)]], [[1, Fraction(1, 3)], [2, 1e-12]]], [[[5, 5]], [[6, 1e12], [5, 6]]]
+    )
     return il.hardmax_interpolant(data)
 
 

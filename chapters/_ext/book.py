@@ -26,7 +26,7 @@ def _serve_files(app: Sphinx, config: Any) -> None:
     config.html_static_path += [str(HERE / "static"), str(Path(str(app.srcdir)) / VENDOR)]
 
 
-def _prepare_page(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+def _prepare_page(app: Sphinx, _page: str, _template: str, context: dict[str, Any], _doctree: Any) -> None:
     if 'class="explorer"' in context.get("body", ""):
         app.add_js_file("explorers/page.mjs", type="module")
     # sphinx-thebe adds its script to every page although no page uses it.

@@ -63,7 +63,9 @@ def real(name: str, label: str, minimum: float, maximum: float, value: float, st
     return Parameter(name, label, "real", value, minimum, maximum, step, **more)
 
 
-def log(name: str, label: str, minimum: float, maximum: float, value: float, step: float = 0.25, **more: Any) -> Parameter:
+def log(
+    name: str, label: str, minimum: float, maximum: float, value: float, step: float = 0.25, **more: Any
+) -> Parameter:
     """A positive number on a logarithmic slider; bounds and value are exponents of ten.
 
     >>> log("tau", "temperature", -6, 2, -1).maximum
@@ -237,7 +239,7 @@ def _control(p: Parameter) -> str:
     name, label = escape(p.name, quote=True), escape(p.label)
     if p.kind == "choice":
         options = "".join(
-            f'<option{" selected" if option == p.value else ""}>{escape(option)}</option>' for option in p.options
+            f"<option{' selected' if option == p.value else ''}>{escape(option)}</option>" for option in p.options
         )
         inner = f'<select name="{name}">{options}</select>'
     elif p.kind == "flag":
@@ -249,7 +251,11 @@ def _control(p: Parameter) -> str:
             f'<input type="range" name="{name}" min="{p.minimum}" max="{p.maximum}" step="{p.step}" value="{p.value}">'
             f"<output>{_slider_text(p)}</output>"
         )
-    play = f'<button type="button" data-action="play" data-name="{name}" aria-label="Play {label}">▶</button>' if p.play else ""
+    play = (
+        f'<button type="button" data-action="play" data-name="{name}" aria-label="Play {label}">▶</button>'
+        if p.play
+        else ""
+    )
     return f'<label class="explorer-control" data-name="{name}"><span>{label}</span>{inner}</label>{play}'
 
 

@@ -59,7 +59,14 @@ class Drawing:
         self.parts.append(part)
 
     def text(
-        self, x: float, y: float, words: str, *, size: float = 15, anchor: str = "start", fill: str = "currentColor",
+        self,
+        x: float,
+        y: float,
+        words: str,
+        *,
+        size: float = 15,
+        anchor: str = "start",
+        fill: str = "currentColor",
         bold: bool = False,
     ) -> None:
         weight = ' font-weight="600"' if bold else ""
@@ -69,8 +76,15 @@ class Drawing:
         )
 
     def line(
-        self, start: Pair, end: Pair, *, stroke: str = "currentColor", width: float = 1.2, dash: str = "",
-        opacity: float = 1, arrow: bool = False,
+        self,
+        start: Pair,
+        end: Pair,
+        *,
+        stroke: str = "currentColor",
+        width: float = 1.2,
+        dash: str = "",
+        opacity: float = 1,
+        arrow: bool = False,
     ) -> None:
         (x1, y1), (x2, y2) = start, end
         dashed = f' stroke-dasharray="{dash}"' if dash else ""
@@ -95,7 +109,14 @@ class Drawing:
         )
 
     def rectangle(
-        self, x: float, y: float, width: float, height: float, *, fill: str = "none", stroke: str = "none",
+        self,
+        x: float,
+        y: float,
+        width: float,
+        height: float,
+        *,
+        fill: str = "none",
+        stroke: str = "none",
         opacity: float = 1,
     ) -> None:
         faint = f' opacity="{number(opacity)}"' if opacity < 1 else ""
@@ -105,8 +126,16 @@ class Drawing:
         )
 
     def circle(
-        self, x: float, y: float, radius: float, *, fill: str = "none", stroke: str = "currentColor",
-        width: float = 1.2, dash: str = "", opacity: float = 1,
+        self,
+        x: float,
+        y: float,
+        radius: float,
+        *,
+        fill: str = "none",
+        stroke: str = "currentColor",
+        width: float = 1.2,
+        dash: str = "",
+        opacity: float = 1,
     ) -> None:
         dashed = f' stroke-dasharray="{dash}"' if dash else ""
         faint = f' opacity="{number(opacity)}"' if opacity < 1 else ""
@@ -115,7 +144,9 @@ class Drawing:
             f'stroke-width="{number(width)}"{dashed}{faint}/>'
         )
 
-    def mark(self, x: float, y: float, sequence: int, *, size: float = 6, hollow: bool = False, opacity: float = 1) -> None:
+    def mark(
+        self, x: float, y: float, sequence: int, *, size: float = 6, hollow: bool = False, opacity: float = 1
+    ) -> None:
         """A token of sequence number ``sequence``: its colour and its shape."""
         paint = colour(sequence)
         fill = "var(--page, #fff)" if hollow else paint
@@ -254,7 +285,11 @@ class Panel:
 
 
 def panel(
-    drawing: Drawing, box: tuple[float, float, float, float], points: Iterable[Pair], *, equal: bool = False,
+    drawing: Drawing,
+    box: tuple[float, float, float, float],
+    points: Iterable[Pair],
+    *,
+    equal: bool = False,
     margin: float = 0.08,
 ) -> Panel:
     """A panel in the pixel box ``(left, top, width, height)`` whose axes hold all ``points``.

@@ -39,7 +39,11 @@ def deliver(places: Sequence[Point], targets: Sequence[Point], clear: Rational) 
     blocks = []
     for sign in (1, -1):
         side = sorted(
-            ((sign * place[0], place, target) for place, target in zip(places, targets, strict=True) if sign * place[0] > 0),
+            (
+                (sign * place[0], place, target)
+                for place, target in zip(places, targets, strict=True)
+                if sign * place[0] > 0
+            ),
             key=lambda entry: entry[0],
             reverse=True,
         )

@@ -25,7 +25,7 @@ def project(tokens: RationalMatrix, direction: Direction) -> list[Rational]:
     >>> project(rational_matrix([[1, 2], [3, 4]]), (rational(1), rational(10)))
     [21, 43]
     """
-    return (tokens * rational_matrix([[v] for v in direction])).entries()  # type: ignore[no-any-return]
+    return (tokens * rational_matrix([[v] for v in direction])).entries()
 
 
 def isolation(values: Sequence[Rational]) -> list[Rational | None]:
@@ -54,7 +54,7 @@ def smallest_gap(values: Sequence[Rational]) -> Rational:
     if len(ordered) == 1:
         return rational(1)
     span = ordered[-1] - ordered[0]
-    return min(right - left for left, right in pairwise(ordered)) / span if span else rational(0)
+    return min(right - left for left, right in pairwise(ordered)) / span if span > 0 else rational(0)
 
 
 def best_direction(

@@ -74,9 +74,10 @@ def hardmax_interpolant(data: Dataset, pad: bool = False) -> Transformer:
 
 
 def largest_coordinate(data: Dataset) -> Rational:
-    """The largest absolute value of a coordinate of a target.
+    """The largest absolute value of a coordinate of a target; 1 if all are zero.
 
     >>> largest_coordinate(Dataset([[[0, 0]]], [[[5, -7]]]))
     7
     """
-    return max(max(map(abs, matrix.entries())) for matrix in data.output_matrices) or rational(1)
+    largest = max(max(map(abs, matrix.entries())) for matrix in data.output_matrices)
+    return largest if largest > 0 else rational(1)
