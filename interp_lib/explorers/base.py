@@ -26,7 +26,8 @@ class ExplorerError(ValueError):
 @final
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One control.  ``visible_when`` is ``(other, least)``: shown while parameter ``other`` is at least ``least``.
+    """One control.  ``visible_when`` is ``(other, least)``: shown while parameter ``other`` is at least ``least``;
+    or ``(other, options)``: shown while the choice ``other`` is one of ``options``.
 
     A ``"log"`` parameter runs over exponents; the function receives ``10 ** exponent``.  ``play`` adds a button
     that steps through the values.
@@ -40,7 +41,7 @@ class Parameter:
     maximum: float = 1
     step: float = 1
     options: tuple[str, ...] = ()
-    visible_when: tuple[str, float] | None = None
+    visible_when: tuple[str, float | tuple[str, ...]] | None = None
     play: bool = False
     advanced: bool = False
 
@@ -295,7 +296,8 @@ def _build_widget(explorer: Explorer, widgets: Any) -> Any:
         for p in explorer.parameters:
             if p.visible_when is not None:
                 other, least = p.visible_when
-                controls[p.name].layout.display = None if values[other] >= least else "none"
+                visible = values[other] in least if isinstance(least, tuple) else values[other] >= least
+                controls[p.name].layout.display = None if visible else "none"
         new = explorer.picture(**values)
         for name, (low, high) in new.limits.items():
             _set_limits(controls[name], low, high)

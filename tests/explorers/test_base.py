@@ -86,3 +86,18 @@ def test_the_widget_recomputes_and_follows_limits() -> None:
     assert picture.value == SHOWN.picture().svg
     slider.value = 20
     assert picture.value == SHOWN.picture(T=20).svg
+
+
+def test_the_widget_hides_what_the_other_controls_make_idle() -> None:
+    widgets = pytest.importorskip("ipywidgets")
+    from interp_lib.explorers.base import _build_widget
+    from interp_lib.explorers.clustering import BOTH, EXPLORER, IDENTITY
+
+    box = _build_widget(EXPLORER, widgets)
+    controls = {control.description: control for control in box.children[1:-2]}
+    angle, scale, third = controls["angle of v"], controls["α"], controls["token 3, x"]
+    hidden = []
+    for matrix, n in ((IDENTITY, 5), (BOTH, 5), (BOTH, 2)):
+        controls["matrix A"].value, controls["tokens"].value = matrix, n
+        hidden.append([control.layout.display == "none" for control in (angle, scale, third)])
+    assert hidden == [[True, True, False], [False, False, False], [False, False, True]]

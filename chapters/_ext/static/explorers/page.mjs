@@ -78,7 +78,8 @@ class Explorer {
       if (output) output.textContent = p.kind === 'log' ? Number((10 ** control.value).toPrecision(3)) : control.value;
       if (p.visible_when) {
         const [other, least] = p.visible_when;
-        control.parentElement.hidden = Number(this.controls.get(other).value) < least;
+        const text = this.controls.get(other).value;
+        control.parentElement.hidden = Array.isArray(least) ? !least.includes(text) : Number(text) < least;
       }
     }
   }
