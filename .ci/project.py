@@ -19,7 +19,6 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 VENDOR = ROOT / ".vendor" / "vendor"
 PYODIDE, MATHJAX, FLINT = "314.0.7", "3.2.2", "0.9.0"
-BUILD = ["-m", "jupyter_book.cli.main"]
 
 
 def run(*command: str | Path, cwd: Path = ROOT) -> None:
@@ -68,7 +67,9 @@ def front_end(python: Path) -> None:
 
 
 def build_book(python: Path) -> None:
-    run(python, *BUILD, "build", "--all", "-W", "-n", "--keep-going", ".")
+    run(python.with_name("jupyter-book"), "build", "--all", "-W", "-n", "--keep-going", ".")
+    if not (ROOT / "_build" / "html" / "_static" / "explorers" / "files.json").exists():
+        sys.exit("The book was not built.")
 
 
 def browser() -> None:
@@ -91,9 +92,8 @@ def main() -> None:
         python = environment(choice.venv, "requirements.txt")
         front_end(python)
         build_book(python)
-        page = ROOT / "_build" / "html"
-        print(f"\nThe book is in {page.relative_to(ROOT)}. To read it with live explorers:\n")
-        print(f"    {python} -m http.server --directory {page.relative_to(ROOT)} 8000\n")
+        print("\nThe book is in _build/html. To read it with live explorers, run\n")
+        print(f"    {sys.executable} -m http.server --directory {os.path.relpath(ROOT / '_build' / 'html')} 8000\n")
         print("and open http://localhost:8000 in a browser.")
         return
     python = environment(choice.venv, "requirements.txt", "tests/requirements.txt")
