@@ -93,7 +93,7 @@ def main() -> None:
         front_end(python)
         build_book(python)
         print("\nThe book is in _build/html. To read it with live explorers, run\n")
-        print(f"    {sys.executable} -m http.server --directory {os.path.relpath(ROOT / '_build' / 'html')} 8000\n")
+        print(f"    python3 -m http.server --directory {os.path.relpath(ROOT / '_build' / 'html')} 8000\n")
         print("and open http://localhost:8000 in a browser.")
         return
     python = environment(choice.venv, "requirements.txt", "tests/requirements.txt")
