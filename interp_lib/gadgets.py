@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import final
 
 from .fields import Rational, rational
@@ -56,7 +57,7 @@ def piecewise_linear(direction: Point, knots: Sequence[Rational], values: Sequen
     """
     if len(knots) != len(values):
         raise GadgetError(f"values has {len(values)} points but knots has {len(knots)}; one value per knot is required")
-    if any(left >= right for left, right in zip(knots, knots[1:], strict=False)):
+    if any(left >= right for left, right in pairwise(knots)):
         raise GadgetError(f"knots must increase strictly, got {[str(k) for k in knots]}")
     if any(v != 0 for v in values[0]):
         raise GadgetError("values[0] must be zero: units vanish to the left of the first knot")
@@ -138,9 +139,97 @@ def flat_hat(direction: Point, centre: Rational, half_width: Rational, displacem
     >>> [str(unit.b) for unit in flat_hat([one], 2 * one, one, [one])]
     ['-5/4', '-7/4', '-9/4', '-11/4']
     """
+    _, left, right, end = flat_knots(centre, half_width)
+    return plateau(direction, left, right, end - right, displacement)
+
+
+def flat_knots(centre: Rational, half_width: Rational) -> tuple[Rational, Rational, Rational, Rational]:
+    """The knots ``l - w, l, r, r + w`` of a flat top: multiples of ``half_width / 8``.
+
+    Statement: with ``ρ`` the half-width and ``c`` the multiple of ``ρ/8`` nearest to the centre they are
+    ``c - 3ρ/4, c - ρ/4, c + ρ/4, c + 3ρ/4``.  As ``|c - centre| ≤ ρ/16``, the centre is at least ``3ρ/16`` inside
+    ``[l, r]``, and ``[l - w, r + w]`` stays at least ``3ρ/16`` inside ``(centre - ρ, centre + ρ)``: the gadget
+    tolerates a drift of ``3ρ/16`` of every token.
+
+    >>> flat_knots(rational(2), rational(1))
+    (5/4, 7/4, 9/4, 11/4)
+    """
+    if not half_width > 0:
+        raise GadgetError(f"half_width must be positive, got {half_width}")
     grain = half_width / 8
     middle = (centre / grain + rational(1) / 2).floor() * grain
-    return plateau(direction, middle - 2 * grain, middle + 2 * grain, 4 * grain, displacement)
+    return middle - 6 * grain, middle - 2 * grain, middle + 2 * grain, middle + 6 * grain
+
+
+def collapse_to(direction: Point, knots: Sequence[Rational], target: Point) -> Units:
+    """On the line ``t · direction``, with ``|direction| = 1``: added to the identity, the constant ``target`` between the inner knots.
+
+    Statement: with four knots ``l - w, l, r, r + w`` and ``x = t · direction``, the map ``x + units(x)`` is ``target``
+    for ``t`` in ``[l, r]`` (the slope ``-direction`` cancels the identity) and ``x`` outside ``(l - w, r + w)``.
+
+    Shapes: ``knots`` ``(4,)`` increasing, ``direction`` and ``target`` ``(d,)``.
+
+    Exactness: exact over Q.
+
+    Cost: four units.
+
+    Raises: `GadgetError` for knots that do not increase.
+
+    Example:
+
+    >>> zero, one = rational(0), rational(1)
+    >>> [str(unit.w[0]) for unit in collapse_to([one, zero], [one, 2 * one, 3 * one, 4 * one], [zero, one])]
+    ['-2', '1', '4', '-3']
+    """
+    still = [0 * v for v in target]
+    reached = [[y - t * v for y, v in zip(target, direction, strict=True)] for t in knots[1:-1]]
+    return piecewise_linear(direction, knots, [still, *reached, still])
+
+
+def through_points(
+    direction: Point, knots: Sequence[Rational], places: Sequence[Rational], values: Sequence[Point]
+) -> Units:
+    """The function of ``t = <direction, x>`` with the given knots that is zero left of them and takes prescribed values.
+
+    Statement: for ``knots[0] < places[0] ≤ knots[1] < places[1] ≤ …`` there is exactly one sum ``Σ_i w_i σ(t - knots[i])``
+    that equals ``values[i]`` at ``places[i]`` for every ``i``.  The system is triangular, because unit ``l`` vanishes at
+    ``places[i]`` for ``l > i``: ``w_i = (values[i] - Σ_{l<i} w_l (places[i] - knots[l])) / (places[i] - knots[i])``.
+    To the right of the last place the function goes on with its last slope.
+
+    Shapes: ``direction`` ``(d,)``, ``knots`` and ``places`` ``(k,)``, ``values`` ``(k, d)``.
+
+    Exactness: exact over Q.
+
+    Cost: ``k`` units, found in ``O(k² d)`` operations.
+
+    Raises: `GadgetError` for different lengths, or knots and places that do not alternate.
+
+    Example:
+
+    >>> zero, one = rational(0), rational(1)
+    >>> units = through_points([one], [zero, 2 * one], [one, 3 * one], [[one], [-one]])
+    >>> [str(unit.w[0]) for unit in units]
+    ['1', '-4']
+    """
+    if not len(knots) == len(places) == len(values):
+        raise GadgetError(
+            f"knots, places and values have {len(knots)}, {len(places)} and {len(values)} entries; "
+            "one place and one value per knot are required"
+        )
+    order = [*zip(knots, places, strict=True)]
+    if any(k >= p for k, p in order) or any(p > k for (_, p), (k, _) in pairwise(order)):
+        raise GadgetError(
+            "knots and places must alternate: each place right of its own knot and not right of the next one; "
+            f"got knots {[str(k) for k in knots]} and places {[str(p) for p in places]}"
+        )
+    row = tuple(direction)
+    weights: list[tuple[Rational, ...]] = []
+    for knot, place, value in zip(knots, places, values, strict=True):
+        missing = list(value)
+        for earlier, weight in zip(knots, weights, strict=False):
+            missing = [v - w * (place - earlier) for v, w in zip(missing, weight, strict=True)]
+        weights.append(tuple(v / (place - knot) for v in missing))
+    return tuple(Unit(row, -knot, weight) for knot, weight in zip(knots, weights, strict=True))
 
 
 def translation(displacement: Point) -> Units:

@@ -223,6 +223,45 @@ def test_collapse_to_makes_an_interval_of_the_line_one_point(
     assert moved(knots[3] + abs(far)) == [knots[3] + abs(far), 0]
 
 
+@st.composite
+def alternating(draw: Any) -> tuple[list[Fraction], list[Fraction], list[list[Fraction]]]:
+    """Knots and places in turn, a place at times equal to the next knot."""
+    knots, places, where = [], [], draw(numbers)
+    for _ in range(draw(st.integers(1, 6))):
+        knots.append(where)
+        places.append(where + draw(widths))
+        where = places[-1] + draw(st.just(Fraction(0)) | widths)
+    return knots, places, draw(st.lists(points, min_size=len(knots), max_size=len(knots)))
+
+
+@given(directions, alternating(), widths)
+def test_a_triangular_solve_prescribes_the_values(a: list[Fraction], problem: Any, step: Fraction) -> None:
+    knots, places, values = problem
+    units = gd.through_points(exact(a), exact(knots), exact(places), [exact(v) for v in values])
+    assert len(units) == len(knots)
+    assert [fraction(-unit.b) for unit in units] == knots
+    for place, wanted in zip(places, values, strict=True):
+        assert value(units, at(a, place)) == wanted
+    assert value(units, at(a, knots[0] - step)) == value(units, at(a, knots[0])) == [0, 0]
+
+
+def test_the_triangular_solve_in_symbols() -> None:
+    gaps, steps = sp.symbols("g1:4", positive=True), sp.symbols("h1:4", nonnegative=True)
+    values = sp.symbols("y1:4", real=True)
+    knots, places, where = [], [], sp.Symbol("k0", real=True)
+    for gap, step in zip(gaps, steps, strict=True):
+        knots.append(where)
+        places.append(where + gap)
+        where = where + gap + step
+    weights: list[Any] = []
+    for knot, place, wanted in zip(knots, places, values, strict=True):
+        known = sum(w * (place - k) for w, k in zip(weights, knots, strict=False))
+        weights.append((wanted - known) / (place - knot))
+    formula = sum(w * relu(t - k) for w, k in zip(weights, knots, strict=True))
+    for place, wanted in zip(places, values, strict=True):
+        assert sp.simplify(on_piece(formula, place) - wanted) == 0
+
+
 @given(points, points)
 def test_a_translation_moves_everything_alike(move: list[Fraction], x: list[Fraction]) -> None:
     assert value(gd.translation(exact(move)), x) == move
@@ -269,6 +308,20 @@ ONE = rational(1)
         (
             lambda: gd.piecewise_linear([ONE], [ONE, 2 * ONE], [[0 * ONE]]),
             "values has 1 points but knots has 2; one value per knot is required",
+        ),
+        (
+            lambda: gd.through_points([ONE], [ONE], [2 * ONE], []),
+            "knots, places and values have 1, 1 and 0 entries; one place and one value per knot are required",
+        ),
+        (
+            lambda: gd.through_points([ONE], [ONE], [ONE], [[ONE]]),
+            "knots and places must alternate: each place right of its own knot and not right of the next one; "
+            "got knots ['1'] and places ['1']",
+        ),
+        (
+            lambda: gd.through_points([ONE], [ONE, 2 * ONE], [3 * ONE, 4 * ONE], [[ONE]] * 2),
+            "knots and places must alternate: each place right of its own knot and not right of the next one; "
+            "got knots ['1', '2'] and places ['3', '4']",
         ),
         (
             lambda: gd.piecewise_linear([ONE], [ONE], [[ONE]]),
