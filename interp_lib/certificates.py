@@ -1,23 +1,29 @@
 """The independent checker.
 
-It reads weights and data only, and knows nothing of how the weights were chosen.  It evaluates a
-transformer straight from the definitions, on *multisets* of tokens: tokens that coincide are kept
-once, with their multiplicity, because a transformer cannot tell them apart.
+It reads weights and data only, and knows nothing of how the weights were chosen.  Under hardmax, and
+wherever scores are constant, it evaluates a transformer straight from the definitions over Q, on *multisets* of
+tokens: tokens that coincide are kept once, with their multiplicity, because a transformer cannot tell
+them apart.  Under softmax it follows enclosures (`interp_lib.enclosure`) until the weights make them exact again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal, final
 
-from .fields import EXACT, Rational, RationalMatrix, fraction, rational, rational_matrix
+from .enclosure import EnclosedOutputs, EnclosedToken, enclose_outputs
+from .fields import EXACT, Ball, Rational, RationalMatrix, fraction, rational, rational_matrix, working_precision
 from .layers import FeedForward, LayerError, SelfAttention, Transformer, read_temperature
 from .sequences import Dataset, Token, root_as_float, squared_hausdorff_distance
 
 Status = Literal["certified", "refuted", "undecided"]
 Point = tuple[Rational, ...]
+FEWEST_BITS = 64
+MOST_BITS = 8192
+"""Where `verify` stops doubling the precision, unless told otherwise."""
 
 
 @final
@@ -27,9 +33,12 @@ class Certificate:
 
     ``status``: ``"certified"`` (``T_τ(X_j) = Y_j`` as sets for every ``j``, in real arithmetic),
     ``"refuted"`` (some output differs for certain) or ``"undecided"``.
-    ``distance``: the largest Hausdorff distance between an output and its target; 0.0 when certified.
+    ``distance``: the largest Hausdorff distance between an output and its target; 0.0 when certified; when
+    only enclosed, the lower end of ``distance_bounds``.
     ``sequence``, ``token``: the first sequence that fails and its first output token that is no target
-    (or, if all are targets, the first target that is missed), else None.
+    (or, if all are targets, the first target that is missed), else None; rounded where only enclosed.
+    ``bits``, ``exponentials``: under softmax, the precision that decided and the number of exponentials enclosed at all
+    precisions tried: a cost that does not depend on the machine.
     """
 
     status: Status
@@ -41,6 +50,9 @@ class Certificate:
     token: Token | None = None
     token_distance: float | None = None
     reason: str = ""
+    distance_bounds: tuple[float, float] | None = None
+    bits: int | None = None
+    exponentials: int = 0
 
     def explain(self) -> str:
         """The result in words."""
@@ -52,7 +64,7 @@ class Certificate:
         return f"refuted ({self.arithmetic}) {how}: {self.reason}"
 
 
-def verify(T: Transformer, data: Dataset, temperature: Any = 0) -> Certificate:
+def verify(T: Transformer, data: Dataset, temperature: Any = 0, max_bits: int = MOST_BITS) -> Certificate:
     """Decide whether ``T_τ(X_j) = Y_j`` as sets for every ``j``.
 
     Statement: interpolation in the sense of the theorems, Hausdorff distance exactly 0.  Temperature 0
@@ -62,7 +74,9 @@ def verify(T: Transformer, data: Dataset, temperature: Any = 0) -> Certificate:
 
     Shapes: ``T`` and ``data`` in the same dimension.
 
-    Exactness: exact over Q.
+    Exactness: exact over Q under hardmax and wherever scores are constant.  Otherwise every token is
+    enclosed, with twice as many bits until the answer is certain or ``max_bits`` are reached; then, and only
+    then, the answer is ``"undecided"``.  Both other answers are statements about real arithmetic.
 
     Cost: ``O(d)`` per distinct token and ReLU unit; ``O(n² d)`` for a full-rank attention layer.
 
@@ -88,9 +102,7 @@ def verify(T: Transformer, data: Dataset, temperature: Any = 0) -> Certificate:
             "undecided", shown, "exact over Q", data.N, None, reason="some attention layer has scores that are not constant"
         )
     if tau > 0 and not constant:
-        return Certificate(
-            "undecided", shown, "exact over Q", data.N, None, reason="softmax weights of varying scores are irrational"
-        )
+        return _verify_softmax(T, data, tau, max_bits)
     outputs = _outputs(T, data)
     return _compare(outputs, data, shown)
 
@@ -123,6 +135,112 @@ def _compare(outputs: list[list[Point]], data: Dataset, temperature: Fraction | 
         gap,
         f"the {kind}: ({where}), at distance {gap:.3g}; largest Hausdorff distance {root_as_float(worst):.3g}",
     )
+
+
+# ---------------------------------------------------------------- softmax
+
+
+def _verify_softmax(T: Transformer, data: Dataset, tau: Rational, max_bits: int) -> Certificate:
+    """More and more bits, until the answer is certain or the cap is reached."""
+    bits, exponentials = min(FEWEST_BITS, max_bits), 0
+    while True:
+        outputs = enclose_outputs(T, data, tau, bits)
+        exponentials += outputs.exponentials
+        found = _compare_enclosed(outputs, data, fraction(tau), bits)
+        if found is not None:
+            return replace(found, bits=bits, exponentials=exponentials)
+        if bits >= max_bits:
+            return Certificate(
+                "undecided",
+                fraction(tau),
+                f"balls of {bits} bits",
+                data.N,
+                None,
+                reason=f"the enclosures are too wide to tell even with {bits} bits, the most allowed",
+                bits=bits,
+                exponentials=exponentials,
+            )
+        bits = min(2 * bits, max_bits)
+
+
+def _compare_enclosed(
+    outputs: EnclosedOutputs, data: Dataset, temperature: Fraction, bits: int
+) -> Certificate | None:
+    """A certificate if something is certain, else None."""
+    how = f"balls of {bits} bits, then exact over Q"
+    known = [[token.exact for token in tokens if token.exact is not None] for tokens in outputs.sequences]
+    if outputs.is_exact:
+        return replace(_compare(known, data, temperature), arithmetic=how)
+    with working_precision(bits):
+        failure, low, high = None, Ball(0), Ball(0)
+        for j, (tokens, matrix) in enumerate(zip(outputs.sequences, data.output_matrices, strict=True)):
+            targets = [EnclosedToken(tuple(row), tuple(map(Ball, row))) for row in matrix.tolist()]
+            least, most = _hausdorff_bounds(tokens, targets)
+            low, high = low.max(least), high.max(most)
+            if failure is None:
+                for kind, points, others in (("output token", tokens, targets), ("target", targets, tokens)):
+                    stray = next((x for x in points if all(_differ(x, y) for y in others)), None)
+                    if stray is not None:
+                        failure = j, kind, stray, _nearest(stray, others)
+                        break
+        if failure is None:
+            return None
+        j, kind, stray, (nearest, _) = failure
+        bounds = _outward(low, high)
+        gap = _outward(nearest, nearest)[0]
+    rounded = [float(v) for v in stray.enclosure]
+    where = ", ".join(f"{v:.6g}" for v in rounded)
+    what = f"output token of inputs[{j}] is no target" if kind == "output token" else f"target of outputs[{j}] is missed"
+    return Certificate(
+        "refuted",
+        temperature,
+        f"balls of {bits} bits",
+        data.N,
+        bounds[0],
+        j,
+        tuple(map(Fraction, rounded)),
+        gap,
+        f"the {what}: near ({where}), at distance at least {gap:.3g}; "
+        f"largest Hausdorff distance between {bounds[0]:.3g} and {bounds[1]:.3g}",
+        bounds,
+    )
+
+
+def _differ(x: EnclosedToken, y: EnclosedToken) -> bool:
+    """Whether two tokens are different for certain."""
+    if x.exact is not None and y.exact is not None:
+        return x.exact != y.exact
+    # The difference is a ball; only a lower bound above zero counts, and NaN has none.
+    return any((a - b).abs_lower() > 0 for a, b in zip(x.enclosure, y.enclosure, strict=True))
+
+
+def _nearest(x: EnclosedToken, others: Sequence[EnclosedToken]) -> tuple[Ball, Ball]:
+    """Bounds for the distance from ``x`` to the nearest of the others."""
+    low, high = None, None
+    for y in others:
+        differences = [a - b for a, b in zip(x.enclosure, y.enclosure, strict=True)]
+        least = sum((v.abs_lower() ** 2 for v in differences), Ball(0)).sqrt()
+        most = sum((v.abs_upper() ** 2 for v in differences), Ball(0)).sqrt()
+        low = least if low is None else low.min(least)
+        high = most if high is None else high.min(most)
+    assert low is not None and high is not None  # sequences are not empty
+    return low, high
+
+
+def _hausdorff_bounds(xs: Sequence[EnclosedToken], ys: Sequence[EnclosedToken]) -> tuple[Ball, Ball]:
+    low, high = Ball(0), Ball(0)
+    for points, others in ((xs, ys), (ys, xs)):
+        for x in points:
+            least, most = _nearest(x, others)
+            low, high = low.max(least), high.max(most)
+    return low, high
+
+
+def _outward(low: Ball, high: Ball) -> tuple[float, float]:
+    """Floats below and above; NaN gives the trivial bounds."""
+    least = math.nextafter(float(low.lower()), 0.0) if low.is_finite() else 0.0
+    most = math.nextafter(float(high.upper()), math.inf) if high.is_finite() else math.inf
+    return max(0.0, least), most
 
 
 def _at(temperature: Fraction | Literal["all"]) -> str:

@@ -26,7 +26,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final, final
 
-from flint import arb, arb_mat, ctx, fmpq, fmpq_mat
+from flint import arb, arb_mat, arb_series, ctx, fmpq, fmpq_mat, fmpz_mat
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,6 +39,10 @@ RationalMatrix = fmpq_mat
 """A dense matrix of exact rationals."""
 BallMatrix = arb_mat
 """A dense matrix of balls."""
+BallSeries = arb_series
+"""A truncated power series with balls as coefficients: an enclosure of a function and of its derivatives."""
+IntegerMatrix = fmpz_mat
+"""A dense matrix of integers, with lattice reduction."""
 
 Matrix = Any
 """A matrix of whichever field is in use."""

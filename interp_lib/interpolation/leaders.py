@@ -88,8 +88,9 @@ def choose_places(tokens: Sequence[RationalMatrix], m: Sequence[int], largest_ta
         t = rational(1) / 16 + k * grid
         scale = -radius / (1 + t * t)
         ring.append((scale * (1 - t * t), scale * 2 * t, *(rational(0),) * (d - 2)))
-    ends = list(accumulate((mj - 1 for mj in m), initial=0))
-    q = tuple(tuple(ring[start:end]) for start, end in zip(ends, ends[1:], strict=False))
+    # Points of one sequence lie far apart on the ring: their distances are the gaps of its softmax scores.
+    spread = sorted((rational(2 * i + 1) / (2 * (mj - 1)), j) for j, mj in enumerate(m) for i in range(mj - 1))
+    q = tuple(tuple(point for (_, j), point in zip(spread, ring, strict=True) if j == of) for of in range(len(m)))
     return Places(p, q, clear, radius)
 
 

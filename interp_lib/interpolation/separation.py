@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import final
 
@@ -24,12 +24,17 @@ from .directions import Direction, best_direction, isolation, project, smallest_
 @final
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One block of the separation: which token was raised, how far, and the shift per unit of label."""
+    """One block of the separation: which token was raised, how far, and the shift per unit of label.
+
+    ``least`` and ``largest`` are the labels of each sequence, as its attention layer sees them.
+    """
 
     raised: int | None
     lift: Rational
     half_width: Rational
     gamma: Rational
+    least: tuple[Rational, ...]
+    largest: tuple[Rational, ...]
 
 
 @final
@@ -40,10 +45,14 @@ class Separation:
     ``offset`` is the translation that the very first block of the construction applies; ``blocks``
     are the blocks (none for ``N = 1``); ``tokens[j]`` are the tokens of sequence ``j`` afterwards, in
     the order of the data, all in the open positive orthant and pairwise different across sequences.
+    ``room`` is a power of two, at least the range of every coordinate of the data, and ``far`` says how many times
+    that far from 0 the tokens go.
     """
 
     v: Direction
     u: Direction
+    room: Rational
+    far: int
     offset: Direction
     steps: tuple[Step, ...]
     contexts: tuple[Rational, ...]
@@ -51,11 +60,12 @@ class Separation:
     tokens: tuple[RationalMatrix, ...]
 
 
-def separate(data: Dataset) -> Separation:
+def separate(data: Dataset, far: int = 1) -> Separation:
     """Phase 1 of Theorems 1.6 and 1.8.
 
     Statement: after ``K ≤ N - 1`` blocks all tokens of all sequences are pairwise different and lie in
-    the open positive orthant.
+    the open positive orthant.  Every coordinate of the data is first raised to ``far · room`` at least; under
+    softmax, larger labels mean less drift.
 
     Exactness: exact over Q under hardmax.
 
@@ -66,7 +76,7 @@ def separate(data: Dataset) -> Separation:
     u = context_direction(v)
     room = _room(vocabulary)
     labels = project(vocabulary, v)
-    into_orthant = tuple(_into_orthant(column, room) for column in zip(*vocabulary.tolist(), strict=True))
+    into_orthant = tuple(_into_orthant(column, room, far) for column in zip(*vocabulary.tolist(), strict=True))
     lifted_by = sum((a * b for a, b in zip(v, into_orthant, strict=True)), rational(0))
     positive_labels = [label + lifted_by for label in labels]
 
@@ -75,7 +85,7 @@ def separate(data: Dataset) -> Separation:
         span = max(contexts) - min(contexts)
         # Contexts may move tokens by at most `room` in any coordinate, half of it either way.
         unit = power_of_two_below(room / span)
-        steps = [Step(s.raised, s.lift, s.half_width, s.gamma * unit) for s in steps]
+        steps = [replace(step, gamma=step.gamma * unit) for step in steps]
         contexts = [c * unit for c in contexts]
         middle = _round_down((max(contexts) + min(contexts)) / 2, room / 8)
     else:
@@ -103,7 +113,7 @@ def separate(data: Dataset) -> Separation:
         )
         for ids, tokens, c in zip(members, data.input_matrices, contexts, strict=True)
     ]
-    return Separation(v, u, offset, tuple(steps), tuple(contexts), tuple(blocks), tuple(moved))
+    return Separation(v, u, room, far, offset, tuple(steps), tuple(contexts), tuple(blocks), tuple(moved))
 
 
 def context_direction(v: Direction) -> Direction:
@@ -137,9 +147,9 @@ def _room(vocabulary: RationalMatrix) -> Rational:
     return power_of_two_above(widest) if widest else rational(1)
 
 
-def _into_orthant(column: Sequence[Rational], room: Rational) -> Rational:
-    """A dyadic shift after which the smallest entry lies between ``room`` and ``9/8 room``."""
-    return room - _round_down(min(column), room / 8)
+def _into_orthant(column: Sequence[Rational], room: Rational, far: int) -> Rational:
+    """A dyadic shift after which the smallest entry lies between ``far · room`` and ``(far + 1/8) room``."""
+    return far * room - _round_down(min(column), room / 8)
 
 
 def _round_down(value: Rational, unit: Rational) -> Rational:
@@ -180,7 +190,8 @@ def _split(
             maxima = [max(labels[z] for z in ids) for ids in members]
         gamma = _shift_per_label(contexts, maxima)
         contexts = [c + gamma * m for c, m in zip(contexts, maxima, strict=True)]
-        steps.append(Step(raised, lift, half_width, gamma))
+        minima = [min(labels[z] for z in ids) for ids in members]
+        steps.append(Step(raised, lift, half_width, gamma, tuple(minima), tuple(maxima)))
     return steps, contexts, lifts
 
 
