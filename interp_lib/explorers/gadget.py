@@ -19,15 +19,16 @@ CLOSEST = Fraction(1, 8)
 
 
 def places_and_knots(places: Sequence[float]) -> tuple[list[Rational], list[Rational]]:
-    """The places in increasing order, at least 1/8 apart, and a knot to the left of each: halfway, and 1 before the first.
+    """The places in increasing order, at least 1/8 apart, and a knot for each: the place before it, and 1 before the first.
 
     >>> places_and_knots([1, 0.5, 0.5])
-    ([1/2, 5/8, 1], [-1/2, 9/16, 13/16])
+    ([1/2, 5/8, 1], [-1/2, 1/2, 5/8])
     """
     apart: list[Fraction] = []
     for place in sorted(map(Fraction, places)):
         apart.append(max(place, apart[-1] + CLOSEST) if apart else place)
-    knots = [apart[0] - 1, *((left + right) / 2 for left, right in pairwise(apart))]
+    # A knot nearer to its own place would work too, with steeper slopes.
+    knots = [apart[0] - 1, *apart[:-1]]
     return [rational(place) for place in apart], [rational(knot) for knot in knots]
 
 
