@@ -101,8 +101,8 @@ def softmax_phases(data: Dataset) -> SoftmaxPhases:
     >>> parts.bound.limiting.layer
     'collapse'
     """
-    separation, leaders = separate_far_enough(data)
-    # All places have first coordinate above -5/4 radius: after the shift, above `clear`.
+    separation, leaders = _far_enough(data)
+    # No place has a first coordinate below -radius: after the shift all are at least `clear`.
     line = leaders.places.radius + leaders.places.clear
     intervals = choose_intervals(leaders, data, line)
     axis = _axis(data.d)
