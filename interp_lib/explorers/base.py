@@ -154,10 +154,10 @@ class Explorer:
         return (
             f'<section class="explorer" aria-label="{escape(self.title, quote=True)}" data-explorer="{spec}" '
             f'data-state="still"><p class="explorer-title">{escape(self.title)}</p>'
-            f'<div class="explorer-controls">{_controls(plain)}{more}</div>'
+            f'<fieldset class="explorer-controls" disabled>{_controls(plain)}{more}</fieldset>'
             f'<div class="explorer-picture">{first.svg}</div>'
             f'<dl class="explorer-numbers">{_numbers(first.numbers)}</dl>'
-            '<p class="explorer-actions"><button type="button" data-action="reset">Reset</button> '
+            '<p class="explorer-actions" hidden><button type="button" data-action="reset">Reset</button> '
             '<button type="button" data-action="link">Link to this state</button> '
             '<button type="button" data-action="svg">Save picture</button>'
             '<span class="explorer-files"></span></p>'
@@ -257,7 +257,10 @@ def _control(p: Parameter) -> str:
         if p.play
         else ""
     )
-    return f'<label class="explorer-control" data-name="{name}"><span>{label}</span>{inner}</label>{play}'
+    return (
+        f'<div class="explorer-row"><label class="explorer-control" data-name="{name}"><span>{label}</span>{inner}</label>'
+        f"{play}</div>"
+    )
 
 
 def _slider_text(p: Parameter) -> str:

@@ -7,7 +7,12 @@ const waiting = new Map();
 function start() {
   started ??= new Promise((resolve, reject) => {
     worker = new Worker(new URL('worker.mjs', import.meta.url), { type: 'module' });
-    worker.onerror = (problem) => reject(problem.message || 'the worker could not start');
+    worker.onerror = (problem) => {
+      const reason = problem.message || 'the worker could not start';
+      reject(reason);
+      for (const { reject: fail } of waiting.values()) fail(reason);
+      waiting.clear();
+    };
     worker.onmessage = ({ data }) => {
       if (data.ready) return resolve();
       if (data.fatal) return reject(data.fatal);
@@ -27,6 +32,21 @@ function ask(target, args) {
   });
 }
 
+// The picture as a file of its own: without the page's style sheet, so with the colours and letters seen now.
+function standalone(svg) {
+  const copy = svg.cloneNode(true);
+  const originals = [...svg.querySelectorAll('*')];
+  for (const [index, element] of [...copy.querySelectorAll('*')].entries()) {
+    const seen = getComputedStyle(originals[index]);
+    for (const name of ['fill', 'stroke']) if (element.hasAttribute(name)) element.setAttribute(name, seen[name]);
+    if (element.tagName === 'text') element.style.fontSize = seen.fontSize;
+  }
+  for (const handle of copy.querySelectorAll('.explorer-handle')) handle.remove();
+  copy.setAttribute('font-family', 'sans-serif');
+  copy.style.background = getComputedStyle(document.body).backgroundColor;
+  return new XMLSerializer().serializeToString(copy);
+}
+
 function save(name, text, type) {
   const link = document.createElement('a');
   link.href = URL.createObjectURL(new Blob([text], { type }));
@@ -42,13 +62,19 @@ class Explorer {
     this.spec = JSON.parse(box.dataset.explorer);
     this.controls = new Map(this.spec.parameters.map((p) => [p.name, box.querySelector(`[name="${p.name}"]`)]));
     this.status = box.querySelector('.explorer-status');
+    this.fieldset = box.querySelector('fieldset');
+    this.files = {};
     this.busy = false;
     this.again = false;
+    this.failed = false;
     for (const p of this.spec.parameters) this.controls.get(p.name).addEventListener('input', () => this.changed());
     box.addEventListener('click', (event) => this.pressed(event));
     const picture = box.querySelector('.explorer-picture');
     picture.addEventListener('pointerdown', (event) => this.drag(event));
     picture.addEventListener('keydown', (event) => this.nudge(event));
+    // Without this script the controls could not do anything, so the page comes with them disabled.
+    this.fieldset.disabled = false;
+    box.querySelector('.explorer-actions').hidden = false;
     this.restored = this.restore();
     this.refresh();
   }
@@ -89,29 +115,50 @@ class Explorer {
     this.redraw();
   }
 
+  // One request at a time; of those that come meanwhile only the newest counts.
   async redraw() {
-    if (this.busy) { this.again = true; return; }
+    this.again = true;
+    if (this.busy || this.failed) return;
     this.busy = true;
     this.box.dataset.state = 'busy';
     try {
-      if (!this.box.dataset.live) this.status.textContent = 'Starting Python in this page…';
+      if (!this.box.dataset.live) this.say('Starting Python in this page…');
       await start();
-      do {
-        this.again = false;
+    } catch (problem) {
+      this.failed = true;
+      this.busy = false;
+      this.fieldset.disabled = true;
+      this.box.dataset.state = 'failed';
+      this.say(`Python could not start here, so this picture keeps its starting values. (${problem})`);
+      return;
+    }
+    let words;
+    while (this.again) {
+      this.again = false;
+      try {
         const args = Object.fromEntries(this.spec.parameters.map((p) => [p.name, this.value(p)]));
         const began = performance.now();
         const { answer, ms } = await ask(this.spec.target, args);
         if (this.show(answer)) this.again = true;
         this.box.dataset.live = '1';
         this.box.dataset.ms = (performance.now() - began).toFixed(1);
-        this.status.textContent = `Computed in this page in ${ms.toFixed(0)} ms.`;
-      } while (this.again);
-      this.box.dataset.state = 'done';
-    } catch (problem) {
-      this.box.dataset.state = 'failed';
-      this.status.textContent = `This picture could not be computed here: ${problem}`;
+        this.box.dataset.state = 'done';
+        words = `Computed in this page in ${ms.toFixed(0)} ms.`;
+      } catch (problem) {
+        this.box.dataset.state = 'failed';
+        words = `This picture could not be computed: ${problem}`;
+      }
+      if (this.again) this.box.dataset.state = 'busy';
     }
     this.busy = false;
+    // Screen readers hear what the picture shows once the slider rests.
+    clearTimeout(this.speech);
+    this.speech = setTimeout(() => this.say(words, this.box.querySelector('.explorer-picture desc')?.textContent), 300);
+  }
+
+  say(words, description = '') {
+    const hidden = Object.assign(document.createElement('span'), { className: 'visually-hidden', textContent: ` ${description}` });
+    this.status.replaceChildren(words, hidden);
   }
 
   // Returns whether new limits moved a value, so that the picture must be computed again.
@@ -151,7 +198,8 @@ class Explorer {
     if (!button) return;
     if (button.dataset.file) save(button.dataset.file, this.files[button.dataset.file], 'application/json');
     if (button.dataset.action === 'svg') {
-      save('picture.svg', this.box.querySelector('.explorer-picture').innerHTML, 'image/svg+xml');
+      const name = this.spec.title.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, '-').replace(/^-|-$/g, '');
+      save(`${name}.svg`, standalone(this.box.querySelector('.explorer-picture svg')), 'image/svg+xml');
     }
     if (button.dataset.action === 'reset') {
       this.widen();
@@ -159,12 +207,14 @@ class Explorer {
       this.changed();
     }
     if (button.dataset.action === 'link') {
-      const state = this.spec.parameters.map((p) => `${this.key}.${p.name}=${encodeURIComponent(this.raw(p))}`).join('&');
+      // Other explorers of the page keep their part of the address.
+      const state = location.hash.includes('=') ? new URLSearchParams(location.hash.slice(1)) : new URLSearchParams();
+      for (const p of this.spec.parameters) state.set(`${this.key}.${p.name}`, this.raw(p));
       const url = new URL(location.href);
       url.hash = state;
       history.replaceState(null, '', url);
       navigator.clipboard?.writeText(url.href).catch(() => {});
-      this.status.textContent = 'The address of this page now describes this state (and is copied, where the browser allows it).';
+      this.say('The address of this page now describes this state (and is copied, where the browser allows it).');
     }
     if (button.dataset.action === 'play') this.play(button);
   }
@@ -176,30 +226,33 @@ class Explorer {
     }
   }
 
+  // Takes this explorer's part of the address, if there is one.
   restore() {
     const state = new URLSearchParams(location.hash.slice(1));
-    let found = false;
-    for (const p of this.spec.parameters) {
-      const text = state.get(`${this.key}.${p.name}`);
-      if (text !== null) { this.set(p, text); found = true; }
-    }
-    return found;
+    const there = this.spec.parameters.filter((p) => state.has(`${this.key}.${p.name}`));
+    if (there.length) this.widen();
+    for (const p of there) this.set(p, state.get(`${this.key}.${p.name}`));
+    return there.length > 0;
   }
 
   async play(button) {
     if (this.playing) { this.playing = false; return; }
     const control = this.controls.get(button.dataset.name);
+    const label = button.getAttribute('aria-label');
     this.playing = true;
     button.textContent = '❚❚';
+    button.setAttribute('aria-label', 'Pause');
     if (Number(control.value) >= Number(control.max)) control.value = control.min;
-    while (this.playing) {
+    while (this.playing && !this.failed) {
       this.changed();
-      await new Promise((resolve) => setTimeout(resolve, 450));
+      // The next step comes when this one is drawn, and not before it could be seen.
+      do await new Promise((resolve) => setTimeout(resolve, 450)); while (this.busy);
       if (Number(control.value) >= Number(control.max)) break;
       control.value = Number(control.value) + Number(control.step);
     }
     this.playing = false;
     button.textContent = '▶';
+    button.setAttribute('aria-label', label);
   }
 
   move(handle, x, y) {
@@ -219,9 +272,12 @@ class Explorer {
       const point = new DOMPoint(move.clientX, move.clientY).matrixTransform(matrix);
       this.move(handle, point.x, point.y);
     };
-    const stop = () => { removeEventListener('pointermove', follow); removeEventListener('pointerup', stop); };
+    const stop = () => {
+      removeEventListener('pointermove', follow);
+      for (const name of ['pointerup', 'pointercancel']) removeEventListener(name, stop);
+    };
     addEventListener('pointermove', follow);
-    addEventListener('pointerup', stop);
+    for (const name of ['pointerup', 'pointercancel']) addEventListener(name, stop);
   }
 
   nudge(event) {
@@ -238,6 +294,12 @@ const seen = new IntersectionObserver((entries) => {
     if (!isIntersecting) continue;
     seen.unobserve(target);
     target.explorer.redraw();
+  }
+});
+
+addEventListener('hashchange', () => {
+  for (const { explorer } of document.querySelectorAll('.explorer')) {
+    if (explorer.restore()) explorer.changed();
   }
 });
 
