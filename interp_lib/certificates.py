@@ -99,7 +99,12 @@ def verify(T: Transformer, data: Dataset, temperature: Any = 0, max_bits: int = 
     constant = all(block.attention.V.is_zero or block.attention.A.is_zero for block in T.blocks)
     if everywhere and not constant:
         return Certificate(
-            "undecided", shown, "exact over Q", data.N, None, reason="some attention layer has scores that are not constant"
+            "undecided",
+            shown,
+            "exact over Q",
+            data.N,
+            None,
+            reason="some attention layer has scores that are not constant",
         )
     if tau > 0 and not constant:
         return _verify_softmax(T, data, tau, max_bits)
@@ -163,9 +168,7 @@ def _verify_softmax(T: Transformer, data: Dataset, tau: Rational, max_bits: int)
         bits = min(2 * bits, max_bits)
 
 
-def _compare_enclosed(
-    outputs: EnclosedOutputs, data: Dataset, temperature: Fraction, bits: int
-) -> Certificate | None:
+def _compare_enclosed(outputs: EnclosedOutputs, data: Dataset, temperature: Fraction, bits: int) -> Certificate | None:
     """A certificate if something is certain, else None."""
     how = f"balls of {bits} bits, then exact over Q"
     known = [[token.exact for token in tokens if token.exact is not None] for tokens in outputs.sequences]
@@ -190,7 +193,9 @@ def _compare_enclosed(
         gap = _outward(nearest, nearest)[0]
     rounded = [float(v) for v in stray.enclosure]
     where = ", ".join(f"{v:.6g}" for v in rounded)
-    what = f"output token of inputs[{j}] is no target" if kind == "output token" else f"target of outputs[{j}] is missed"
+    what = (
+        f"output token of inputs[{j}] is no target" if kind == "output token" else f"target of outputs[{j}] is missed"
+    )
     return Certificate(
         "refuted",
         temperature,
@@ -283,9 +288,8 @@ def _outputs(T: Transformer, data: Dataset) -> list[list[Point]]:
     for block in T.blocks:
         _feed_forward(block.feed_forward, state)
         if not block.attention.is_identity:
-            state = _Multisets(
-                [_attend(block.attention, points, times) for points, times in state.sequences()]
-            )
+            attend = _attention(block.attention)
+            state = _Multisets([attend(points, times) for points, times in state.sequences()])
     return [points for points, _ in state.sequences()]
 
 
@@ -319,39 +323,29 @@ def _feed_forward(layer: FeedForward, state: _Multisets) -> None:
     state.tokens = changed
 
 
-def _attend(layer: SelfAttention, points: list[Point], times: list[int]) -> list[Point]:
-    """``ρ x_i + V mean(maximisers)``, repeated as often as the token was present."""
+def _attention(layer: SelfAttention) -> Callable[[list[Point], list[int]], list[Point]]:
+    """``ρ x_i + V mean(maximisers)``, repeated as often as the token was present, as a function of points and multiplicities."""
     rho = rational(layer.rho)
-    A = [list(map(rational, row)) for row in layer.A.dense()]
-    V = [list(map(rational, row)) for row in layer.V.dense()]
-    scores = _scores(A, points)
-    moved_means: dict[tuple[int, ...], Point] = {}
-    outputs: list[Point] = []
-    for i, x in enumerate(points):
-        row = scores(i)
-        best = max(row)
-        chosen = tuple(l for l, s in enumerate(row) if s == best)
-        if chosen not in moved_means:
-            total = sum(times[l] for l in chosen)
-            mean = [sum((times[l] * points[l][c] for l in chosen), rational(0)) / total for c in range(len(x))]
-            moved_means[chosen] = tuple(_dot(line, mean) for line in V)
-        shift = moved_means[chosen]
-        outputs += [tuple(rho * a + b for a, b in zip(x, shift, strict=True))] * times[i]
-    return outputs
+    A_transposed = rational_matrix(layer.A.dense()).transpose()
+    V_transposed = rational_matrix(layer.V.dense()).transpose()
 
+    def attend(points: list[Point], times: list[int]) -> list[Point]:
+        matrix = rational_matrix(points)
+        queries, keys = matrix * A_transposed, matrix.transpose()
+        moved_means: dict[tuple[int, ...], Point] = {}
+        outputs: list[Point] = []
+        for i, x in enumerate(points):
+            # One row of scores at a time, so that no n × n matrix is kept.
+            query = rational_matrix([[queries[i, c] for c in range(queries.ncols())]])
+            row = (query * keys).entries()
+            best = max(row)
+            chosen = tuple(l for l, s in enumerate(row) if s == best)
+            if chosen not in moved_means:
+                total = sum(times[l] for l in chosen)
+                mean = [sum((times[l] * points[l][c] for l in chosen), rational(0)) / total for c in range(len(x))]
+                moved_means[chosen] = tuple((rational_matrix([mean]) * V_transposed).entries())
+            shift = moved_means[chosen]
+            outputs += [tuple(rho * a + b for a, b in zip(x, shift, strict=True))] * times[i]
+        return outputs
 
-def _scores(A: list[list[Rational]], points: list[Point]) -> Callable[[int], list[Rational]]:
-    """A function of ``i`` that returns ``<A x_i, x_l>`` for all ``l``."""
-    matrix = rational_matrix(points)
-    queries = matrix * rational_matrix(A).transpose()
-    keys = matrix.transpose()
-
-    def row(i: int) -> list[Rational]:
-        query = rational_matrix([[queries[i, c] for c in range(queries.ncols())]])
-        return (query * keys).entries()  # type: ignore[no-any-return]
-
-    return row
-
-
-def _dot(left: list[Rational], right: list[Rational]) -> Rational:
-    return sum((a * b for a, b in zip(left, right, strict=True)), rational(0))
+    return attend

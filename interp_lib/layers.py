@@ -197,13 +197,10 @@ class ScaledLowRank:
 
     def dense(self) -> Rows:
         """The ``d × d`` matrix itself."""
-        return tuple(
-            tuple(
-                sum((a * b for a, b in zip(lefts, rights, strict=True)), self.scale if i == j else Fraction(0))
-                for j, rights in enumerate(self.right)
-            )
-            for i, lefts in enumerate(self.left)
-        )
+        matrix = rational_matrix(self.left) * rational_matrix(self.right).transpose()
+        for i in range(self.d):
+            matrix[i, i] += rational(self.scale)
+        return tuple(tuple(map(fraction, row)) for row in matrix.tolist())
 
     def over(self, field: Field) -> ScaledLowRankOver:
         """The parts in the given field, converted once."""
