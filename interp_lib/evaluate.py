@@ -11,7 +11,7 @@ so no ``d × d`` matrix is formed; for ``α = 0`` and rank one the query and the
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, final
 
 from .fields import FLOAT, Field, Matrix, Rational, rational, rational_matrix
@@ -53,8 +53,8 @@ def forward(transformer: Transformer, X: Any, field: Field = FLOAT, temperature:
     >>> forward(Transformer([Block.identity(2)]), [[1, 2]]).tolist()
     [[1.0, 2.0]]
     """
-    *_, (_, _, tokens) = _states(transformer, X, field, read_temperature(temperature))
-    return field.result(tokens)
+    *_, last = states(transformer, X, field, temperature)
+    return field.result(last.tokens)
 
 
 def trace(transformer: Transformer, X: Any, field: Field = FLOAT, temperature: Any = 0) -> tuple[State, ...]:
@@ -67,22 +67,31 @@ def trace(transformer: Transformer, X: Any, field: Field = FLOAT, temperature: A
     [(0, 'input'), (1, 'feed_forward'), (1, 'attention')]
     """
     return tuple(
-        State(block, layer, transformer.phase_of(block - 1) if block else "input", field.result(tokens))
-        for block, layer, tokens in _states(transformer, X, field, read_temperature(temperature))
+        replace(state, tokens=field.result(state.tokens)) for state in states(transformer, X, field, temperature)
     )
 
 
-def _states(transformer: Transformer, X: Any, field: Field, temperature: Rational) -> Iterator[tuple[int, str, Matrix]]:
+def states(transformer: Transformer, X: Any, field: Field = FLOAT, temperature: Any = 0) -> Iterator[State]:
+    """The states of `trace` one after another, each computed when it is asked for, as matrices of the field.
+
+    Shapes, exactness and errors are those of `forward`.
+
+    >>> from interp_lib.layers import Block
+    >>> next(states(Transformer([Block.identity(2)]), [[1, 2]])).layer
+    'input'
+    """
+    tau = read_temperature(temperature)
     rows = read_tokens(X, "X")
     if len(rows[0]) != transformer.d:
         raise LayerError(f"X has tokens in R^{len(rows[0])} but the transformer acts on R^{transformer.d}")
     tokens = field.matrix(rational_matrix(rows))
-    yield 0, "input", tokens
+    yield State(0, "input", "input", tokens)
     for number, block in enumerate(transformer.blocks, start=1):
+        phase = transformer.phase_of(number - 1)
         tokens = apply_feed_forward(block.feed_forward, tokens, field)
-        yield number, "feed_forward", tokens
-        tokens = apply_attention(block.attention, tokens, field, temperature)
-        yield number, "attention", tokens
+        yield State(number, "feed_forward", phase, tokens)
+        tokens = apply_attention(block.attention, tokens, field, tau)
+        yield State(number, "attention", phase, tokens)
 
 
 def apply_feed_forward(layer: FeedForward, tokens: Matrix, field: Field) -> Matrix:

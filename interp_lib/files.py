@@ -53,20 +53,29 @@ def save(T: Transformer, path: str | os.PathLike[str]) -> None:
     ...     load(Path(folder, "T.json")) == Transformer([Block.identity(2)])
     True
     """
-    target = Path(path)
-    content = _content(T)
-    text = json.dumps({**content, "sha256": _digest(content)}, indent=1, ensure_ascii=False)
+    target, text = Path(path), to_text(T)
     # A temporary file in the same folder, renamed at the end: a reader never sees half a file.
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            stream.write(text + "\n")
+            stream.write(text)
             stream.flush()
             os.fsync(stream.fileno())
         os.replace(name, target)
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+def to_text(T: Transformer) -> str:
+    """The text that `save` writes.
+
+    >>> from interp_lib.layers import Block
+    >>> json.loads(to_text(Transformer([Block.identity(2)])))["d"]
+    2
+    """
+    content = _content(T)
+    return json.dumps({**content, "sha256": _digest(content)}, indent=1, ensure_ascii=False) + "\n"
 
 
 def load(path: str | os.PathLike[str]) -> Transformer:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from html import escape
 from typing import Any, Final, Literal, final
@@ -27,7 +27,8 @@ class ExplorerError(ValueError):
 @dataclass(frozen=True, slots=True)
 class Parameter:
     """One control.  ``visible_when`` is ``(other, least)``: shown while parameter ``other`` is at least ``least``;
-    or ``(other, options)``: shown while the choice ``other`` is one of ``options``.
+    or ``(other, options)``: shown while the choice ``other`` is one of ``options``; in both cases only while ``other`` is
+    shown itself.
 
     A ``"log"`` parameter runs over exponents; the function receives ``10 ** exponent``.  ``play`` adds a button
     that steps through the values.
@@ -99,13 +100,13 @@ class Picture:
     """What the function of an explorer returns.
 
     ``numbers`` are shown as a table under the drawing; ``limits`` move the bounds of sliders; ``files`` are
-    texts that the reader may download, by file name.
+    functions that write the texts a reader may download, by file name.
     """
 
     svg: str
     numbers: Mapping[str, Value] = field(default_factory=dict)
     limits: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    files: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, Callable[[], str]] = field(default_factory=dict)
 
 
 @final
@@ -165,6 +166,16 @@ class Explorer:
             "</section>"
         )
 
+    def is_visible(self, parameter: Parameter, values: Mapping[str, Value]) -> bool:
+        """Whether the control is of any use while the parameters have these values."""
+        if parameter.visible_when is None:
+            return True
+        name, least = parameter.visible_when
+        other = next(p for p in self.parameters if p.name == name)
+        value = values[name]
+        enough = value in least if isinstance(least, tuple) else not isinstance(value, str) and value >= least
+        return enough and self.is_visible(other, values)
+
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
         bundle: dict[str, Any] = {"text/html": self.html(), "text/plain": f"Explorer: {self.title}"}
         view = _widget(self)
@@ -181,19 +192,21 @@ def draw(target: str, arguments: Mapping[str, Value]) -> Picture:
     return picture
 
 
-def answer(target: str, arguments: str) -> str:
-    """The picture as JSON, for JSON arguments: what the page asks for.
+def answer(target: str, arguments: str, file: str = "") -> str:
+    """The picture as JSON, for JSON arguments: what the page asks for.  With ``file``, the text of that file as JSON.
 
     >>> json.loads(answer("interp_lib.explorers.base:example", '{"x": 2}'))["numbers"]
     {'x': '2'}
     """
     picture = draw(target, json.loads(arguments))
+    if file:
+        return json.dumps(picture.files[file](), ensure_ascii=False)
     return json.dumps(
         {
             "svg": picture.svg,
             "numbers": {name: shown(value) for name, value in picture.numbers.items()},
             "limits": {name: list(bounds) for name, bounds in picture.limits.items()},
-            "files": dict(picture.files),
+            "files": list(picture.files),
         },
         ensure_ascii=False,
     )
@@ -298,9 +311,7 @@ def _build_widget(explorer: Explorer, widgets: Any) -> Any:
         values = {name: control.value for name, control in controls.items()}
         for p in explorer.parameters:
             if p.visible_when is not None:
-                other, least = p.visible_when
-                visible = values[other] in least if isinstance(least, tuple) else values[other] >= least
-                controls[p.name].layout.display = None if visible else "none"
+                controls[p.name].layout.display = None if explorer.is_visible(p, values) else "none"
         new = explorer.picture(**values)
         for name, (low, high) in new.limits.items():
             _set_limits(controls[name], low, high)

@@ -200,21 +200,30 @@ _CORNERS: Final = {
 @final
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """An axis: numbers from ``low`` to ``high`` (powers of ten if ``log``) onto pixels ``start`` to ``end``."""
+    """An axis: numbers from ``low`` to ``high`` (powers of ten if ``log``) onto pixels ``start`` to ``end``.
+
+    With ``unit`` the axis is linear near 0 and logarithmic beyond ``±unit``: it shows ``asinh(value / unit)``.
+
+    >>> axis = Scale(-1000, 1000, 0, 100, unit=1)
+    >>> axis(0), round(axis(10)), round(axis(100))
+    (50.0, 70, 85)
+    """
 
     low: float
     high: float
     start: float
     end: float
     log: bool = False
+    unit: float = 0
 
     def __call__(self, value: float) -> float:
-        if self.log:
-            low, high = math.log10(self.low), math.log10(self.high)
-            value = math.log10(value)
-        else:
-            low, high = self.low, self.high
+        low, high, value = self._flat(self.low), self._flat(self.high), self._flat(value)
         return self.start + (value - low) / ((high - low) or 1) * (self.end - self.start)
+
+    def _flat(self, value: float) -> float:
+        if self.unit:
+            return math.asinh(value / self.unit)
+        return math.log10(value) if self.log else value
 
     def ticks(self) -> list[tuple[float, str]]:
         """Round numbers inside the range, at most seven, with their labels.
@@ -222,6 +231,13 @@ class Scale:
         >>> Scale(0, 1, 0, 100).ticks()[1]
         (0.2, '0.2')
         """
+        if self.unit:
+            reach = max(abs(self.low), abs(self.high))
+            power = 10 ** math.ceil(math.log10(2 * self.unit))
+            sizes = [power * 10**k for k in range(8) if power * 10**k <= reach]
+            sizes = sizes[:: max(1, math.ceil(len(sizes) / 3))]
+            values = [*(-size for size in reversed(sizes)), 0, *sizes]
+            return [(value, f"{value:.6g}") for value in values if self.low <= value <= self.high]
         if self.log:
             first, last = math.ceil(math.log10(self.low) - 1e-9), math.floor(math.log10(self.high) + 1e-9)
             step = max(1, math.ceil((last - first) / 6))

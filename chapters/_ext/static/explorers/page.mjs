@@ -24,11 +24,11 @@ function start() {
   return started;
 }
 
-function ask(target, args) {
+function ask(target, args, file = '') {
   return new Promise((resolve, reject) => {
     asked += 1;
     waiting.set(asked, { resolve, reject });
-    worker.postMessage({ id: asked, target, args: JSON.stringify(args) });
+    worker.postMessage({ id: asked, target, args: JSON.stringify(args), file });
   });
 }
 
@@ -63,7 +63,6 @@ class Explorer {
     this.controls = new Map(this.spec.parameters.map((p) => [p.name, box.querySelector(`[name="${p.name}"]`)]));
     this.status = box.querySelector('.explorer-status');
     this.fieldset = box.querySelector('fieldset');
-    this.files = {};
     this.busy = false;
     this.again = false;
     this.failed = false;
@@ -86,6 +85,10 @@ class Explorer {
     return p.kind === 'log' ? 10 ** Number(control.value) : Number(control.value);
   }
 
+  args() {
+    return Object.fromEntries(this.spec.parameters.map((p) => [p.name, this.value(p)]));
+  }
+
   raw(p) {
     const control = this.controls.get(p.name);
     return p.kind === 'flag' ? String(Number(control.checked)) : control.value;
@@ -102,12 +105,17 @@ class Explorer {
       const control = this.controls.get(p.name);
       const output = control.parentElement.querySelector('output');
       if (output) output.textContent = p.kind === 'log' ? Number((10 ** control.value).toPrecision(3)) : control.value;
-      if (p.visible_when) {
-        const [other, least] = p.visible_when;
-        const text = this.controls.get(other).value;
-        control.parentElement.hidden = Array.isArray(least) ? !least.includes(text) : Number(text) < least;
-      }
+      control.parentElement.hidden = !this.visible(p);
     }
+  }
+
+  // A control is of use while the one it depends on has the right value and is of use itself.
+  visible(p) {
+    if (!p.visible_when) return true;
+    const [name, least] = p.visible_when;
+    const text = this.controls.get(name).value;
+    const enough = Array.isArray(least) ? least.includes(text) : Number(text) >= least;
+    return enough && this.visible(this.spec.parameters.find((other) => other.name === name));
   }
 
   changed() {
@@ -136,9 +144,8 @@ class Explorer {
     while (this.again) {
       this.again = false;
       try {
-        const args = Object.fromEntries(this.spec.parameters.map((p) => [p.name, this.value(p)]));
         const began = performance.now();
-        const { answer, ms } = await ask(this.spec.target, args);
+        const { answer, ms } = await ask(this.spec.target, this.args());
         if (this.show(answer)) this.again = true;
         this.box.dataset.live = '1';
         this.box.dataset.ms = (performance.now() - began).toFixed(1);
@@ -175,8 +182,7 @@ class Explorer {
       row.append(value);
       return row;
     }));
-    this.files = files;
-    this.box.querySelector('.explorer-files').replaceChildren(...Object.keys(files).flatMap((name) => {
+    this.box.querySelector('.explorer-files').replaceChildren(...files.flatMap((name) => {
       const button = Object.assign(document.createElement('button'), { type: 'button', textContent: `Save ${name}` });
       button.dataset.file = name;
       return [' ', button];
@@ -196,7 +202,7 @@ class Explorer {
   pressed(event) {
     const button = event.target.closest('button');
     if (!button) return;
-    if (button.dataset.file) save(button.dataset.file, this.files[button.dataset.file], 'application/json');
+    if (button.dataset.file) this.download(button.dataset.file);
     if (button.dataset.action === 'svg') {
       const name = this.spec.title.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, '-').replace(/^-|-$/g, '');
       save(`${name}.svg`, standalone(this.box.querySelector('.explorer-picture svg')), 'image/svg+xml');
@@ -217,6 +223,11 @@ class Explorer {
       this.say('The address of this page now describes this state (and is copied, where the browser allows it).');
     }
     if (button.dataset.action === 'play') this.play(button);
+  }
+
+  async download(name) {
+    const { answer } = await ask(this.spec.target, this.args(), name);
+    save(name, answer, 'application/json');
   }
 
   widen() {

@@ -1,5 +1,5 @@
 // The live kernel: Python, exact arithmetic and this library, all served with the page.
-// It answers {id, target, args} with {id, answer, ms} or {id, error}.
+// It answers {id, target, args, file} with {id, answer, ms} or {id, error}.
 const here = new URL('.', import.meta.url);
 const vendor = new URL('../vendor/pyodide/', here).href;
 
@@ -18,11 +18,11 @@ const ready = (async () => {
 
 ready.then(() => postMessage({ ready: true }), (problem) => postMessage({ fatal: String(problem) }));
 
-onmessage = async ({ data: { id, target, args } }) => {
+onmessage = async ({ data: { id, target, args, file } }) => {
   try {
     const answer = await ready;
     const start = performance.now();
-    const text = answer(target, args);
+    const text = answer(target, args, file);
     postMessage({ id, answer: JSON.parse(text), ms: performance.now() - start });
   } catch (problem) {
     postMessage({ id, error: String(problem).trim().split('\n').pop() });
