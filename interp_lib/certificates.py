@@ -128,7 +128,7 @@ def _compare(outputs: list[list[Point]], data: Dataset, temperature: Fraction | 
     token, others = (strays[0], targets) if strays else (missed[0], outputs[first])
     gap = root_as_float(min(sum(((a - b) ** 2 for a, b in zip(token, y, strict=True)), rational(0)) for y in others))
     kind = f"output token of inputs[{first}] is no target" if strays else f"target of outputs[{first}] is missed"
-    where = ", ".join(f"{float(fraction(v)):.6g}" for v in token)
+    where = ", ".join(f"{float(fraction(v)):.12g}" for v in token)
     return Certificate(
         "refuted",
         temperature,
