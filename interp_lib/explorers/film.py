@@ -71,10 +71,8 @@ def film(journey: Journey) -> str:
             name = f"film-{j}-{i}"
             path = [view(*flat(journey.clouds(step)[j][i])) for step in steps]
             styles.append(f"@keyframes {name}{{{_keyframes(path)}}}")
-            x, y = path[0]
-            draw.add(
-                f'<g style="transform:translate({number(x)}px,{number(y)}px);animation:{name} {duration}s infinite">'
-            )
+            at_first = "px,".join(map(number, path[0]))
+            draw.add(f'<g style="transform:translate({at_first}px);animation:{name} {duration}s infinite">')
             draw.mark(0, 0, j, size=7 - j)
             draw.add("</g>")
     phases = ["input", *(T.phase_of(step - 1) for step in steps if step)]

@@ -123,7 +123,7 @@ def leading_direction(tokens: Sequence[RationalMatrix], m: Sequence[int]) -> Dir
         if len(values) == 1:
             return rational(1)
         span = max(values) - min(values)
-        if not span:
+        if span == 0:
             return rational(0)
         return min(gaps[-1] for gaps in _most_isolated(values, sizes, m)) / span
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import count
+from itertools import count, pairwise
 from typing import final
 
 from ..fields import Rational, RationalMatrix, power_of_two_above, power_of_two_below, rational, rational_matrix
@@ -124,7 +124,7 @@ def context_direction(v: Direction) -> Direction:
     """
     by_size = sorted(range(len(v)), key=v.__getitem__)
     # Of two neighbours in size, take those whose ratio is nearest to one: both coordinates then move.
-    i, k = min(zip(by_size, by_size[1:], strict=False), key=lambda pair: v[pair[1]] / v[pair[0]])
+    i, k = min(pairwise(by_size), key=lambda pair: v[pair[1]] / v[pair[0]])
     size = power_of_two_above(max(v[i], v[k]))
     u = [rational(0)] * len(v)
     u[i], u[k] = v[k] / size, -v[i] / size
@@ -182,7 +182,7 @@ def _split(
             # Lift it above every label by at least `span`, in multiples of one dyadic number.
             lift = ((highest + span - labels[raised]) / square / grain).ceil() * grain
             gap = isolation(labels)[raised]
-            assert gap is not None and gap > 0  # labels are distinct
+            assert gap is not None  # there are other labels
             half_width = power_of_two_below(gap)
             labels[raised] += lift * square
             lifts[raised] += lift
@@ -224,7 +224,7 @@ def _shift_per_label(contexts: list[Rational], maxima: list[Rational]) -> Ration
     wanted = len(set(zip(contexts, maxima, strict=True)))
     span = max(contexts) - min(contexts)
     spread = max(maxima) - min(maxima)
-    if not span:
+    if span == 0:
         return rational(1)
     base = power_of_two_above(span / spread)
     found: tuple[Rational, Rational] | None = None
