@@ -1,22 +1,22 @@
 """The independent checker.
 
 It reads weights and data only, and knows nothing of how the weights were chosen.  Under hardmax, and
-wherever scores are constant, it evaluates a transformer straight from the definitions over Q, on *multisets* of
-tokens: tokens that coincide are kept once, with their multiplicity, because a transformer cannot tell
-them apart.  Under softmax it follows enclosures (`interp_lib.enclosure`) until the weights make them exact again.
+wherever scores are constant, it evaluates a transformer straight from the definitions over Q (`interp_lib.exact_outputs`).
+Under softmax it follows enclosures (`interp_lib.enclosure`) until the weights make them exact again.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal, final
 
 from .enclosure import EnclosedOutputs, EnclosedToken, enclose_outputs
-from .fields import EXACT, Ball, Rational, RationalMatrix, fraction, rational, rational_matrix, working_precision
-from .layers import FeedForward, LayerError, SelfAttention, Transformer, read_temperature
+from .exact_outputs import exact_outputs
+from .fields import Ball, Rational, fraction, rational, working_precision
+from .layers import LayerError, Transformer, read_temperature
 from .sequences import Dataset, Token, root_as_float, squared_hausdorff_distance
 
 Status = Literal["certified", "refuted", "undecided"]
@@ -108,8 +108,7 @@ def verify(T: Transformer, data: Dataset, temperature: Any = 0, max_bits: int = 
         )
     if tau > 0 and not constant:
         return _verify_softmax(T, data, tau, max_bits)
-    outputs = _outputs(T, data)
-    return _compare(outputs, data, shown)
+    return _compare(exact_outputs(T, data), data, shown)
 
 
 def _compare(outputs: list[list[Point]], data: Dataset, temperature: Fraction | Literal["all"]) -> Certificate:
@@ -228,7 +227,8 @@ def _nearest(x: EnclosedToken, others: Sequence[EnclosedToken]) -> tuple[Ball, B
         most = sum((v.abs_upper() ** 2 for v in differences), Ball(0)).sqrt()
         low = least if low is None else low.min(least)
         high = most if high is None else high.min(most)
-    assert low is not None and high is not None  # sequences are not empty
+    assert low is not None  # sequences are not empty
+    assert high is not None
     return low, high
 
 
@@ -252,100 +252,3 @@ def _at(temperature: Fraction | Literal["all"]) -> str:
     if temperature == "all":
         return "under hardmax and at every temperature"
     return "under hardmax" if temperature == 0 else f"at temperature {float(temperature):.6g}"
-
-
-# ---------------------------------------------------------------- evaluation from the definitions
-
-
-class _Multisets:
-    """All sequences at once: one matrix of distinct tokens, each with its sequence and multiplicity."""
-
-    __slots__ = ("bounds", "multiplicity", "tokens")
-
-    def __init__(self, sequences: list[list[Point]]) -> None:
-        rows: list[Point] = []
-        self.bounds = [0]
-        self.multiplicity: list[int] = []
-        for points in sequences:
-            counted: dict[Point, int] = {}
-            for x in points:
-                counted[x] = counted.get(x, 0) + 1
-            rows += counted
-            self.multiplicity += counted.values()
-            self.bounds.append(len(rows))
-        self.tokens = rational_matrix(rows)
-
-    def sequences(self) -> list[tuple[list[Point], list[int]]]:
-        rows = [tuple(row) for row in self.tokens.tolist()]
-        return [
-            (rows[start:end], self.multiplicity[start:end])
-            for start, end in zip(self.bounds, self.bounds[1:], strict=False)
-        ]
-
-
-def _outputs(T: Transformer, data: Dataset) -> list[list[Point]]:
-    state = _Multisets([[tuple(row) for row in matrix.tolist()] for matrix in data.input_matrices])
-    for block in T.blocks:
-        _feed_forward(block.feed_forward, state)
-        if not block.attention.is_identity:
-            attend = _attention(block.attention)
-            state = _Multisets([attend(points, times) for points, times in state.sequences()])
-    return [points for points, _ in state.sequences()]
-
-
-def _feed_forward(layer: FeedForward, state: _Multisets) -> None:
-    """``η x + W σ(U x + b)`` for every token.
-
-    Where exactly the units of a set ``S`` are on, the sum is the affine map ``W_S (U_S x + b_S)``.  It is
-    formed once per set and skipped where it vanishes: far from its centre a hat is on but cancels.
-    """
-    eta, U_transposed, b, W_transposed = layer.over(EXACT)
-    tokens = state.tokens if eta == 1 else state.tokens * eta
-    if not layer.width:
-        state.tokens = tokens
-        return
-    U, W, biases = U_transposed.transpose().tolist(), W_transposed.tolist(), b.entries()
-    # Units that share a row of U share its product: a hat projects each token once.
-    projections = list(dict.fromkeys(map(tuple, U)))
-    which = [projections.index(tuple(row)) for row in U]
-    projected = (state.tokens * rational_matrix(projections).transpose()).tolist()
-    units = [(p, -bias) for p, bias in zip(which, biases, strict=True)]
-    vanishes: dict[tuple[int, ...], bool] = {(): True}
-    changed: RationalMatrix = +tokens
-    for i, line in enumerate(projected):
-        on = tuple([k for k, (p, threshold) in enumerate(units) if line[p] > threshold])
-        if on not in vanishes:
-            slope = rational_matrix([W[k] for k in on]).transpose() * rational_matrix([[*U[k], biases[k]] for k in on])
-            vanishes[on] = not any(slope.entries())
-        if not vanishes[on]:
-            for c in range(layer.d):
-                changed[i, c] += sum((W[k][c] * (line[which[k]] + biases[k]) for k in on), rational(0))
-    state.tokens = changed
-
-
-def _attention(layer: SelfAttention) -> Callable[[list[Point], list[int]], list[Point]]:
-    """``ρ x_i + V mean(maximisers)``, repeated as often as the token was present, as a function of points and multiplicities."""
-    rho = rational(layer.rho)
-    A_transposed = rational_matrix(layer.A.dense()).transpose()
-    V_transposed = rational_matrix(layer.V.dense()).transpose()
-
-    def attend(points: list[Point], times: list[int]) -> list[Point]:
-        matrix = rational_matrix(points)
-        queries, keys = matrix * A_transposed, matrix.transpose()
-        moved_means: dict[tuple[int, ...], Point] = {}
-        outputs: list[Point] = []
-        for i, x in enumerate(points):
-            # One row of scores at a time, so that no n × n matrix is kept.
-            query = rational_matrix([[queries[i, c] for c in range(queries.ncols())]])
-            row = (query * keys).entries()
-            best = max(row)
-            chosen = tuple(l for l, s in enumerate(row) if s == best)
-            if chosen not in moved_means:
-                total = sum(times[l] for l in chosen)
-                mean = [sum((times[l] * points[l][c] for l in chosen), rational(0)) / total for c in range(len(x))]
-                moved_means[chosen] = tuple((rational_matrix([mean]) * V_transposed).entries())
-            shift = moved_means[chosen]
-            outputs += [tuple(rho * a + b for a, b in zip(x, shift, strict=True))] * times[i]
-        return outputs
-
-    return attend

@@ -232,9 +232,10 @@ class _Pieces:
         if key not in self.images:
             direction = self.state.directions[g]
             moved = [self.eta * v for v in direction]
-            if not self.vanishes(on):
+            affine = None if self.vanishes(on) else self.maps[on]
+            if affine is not None:
                 extended = rational_matrix([[v] for v in (*direction, 0)])
-                moved = [a + b for a, b in zip(moved, (self.maps[on] * extended).entries(), strict=True)]
+                moved = [a + b for a, b in zip(moved, (affine * extended).entries(), strict=True)]
             self.images[key] = self.state.number(tuple(moved))
         return self.images[key]
 
@@ -270,7 +271,7 @@ def _attention(layer: SelfAttention, state: _State, temperature: Rational) -> No
 class _Attention:
     """One attention layer, with the images of all directions under ``V``."""
 
-    __slots__ = ("A", "constant", "functionals", "moved", "rho", "spread", "state", "temperature", "V")
+    __slots__ = ("A", "V", "constant", "functionals", "moved", "rho", "spread", "state", "temperature")
 
     def __init__(self, layer: SelfAttention, state: _State, temperature: Rational) -> None:
         self.state, self.temperature = state, temperature
@@ -312,7 +313,7 @@ class _Attention:
                     terms.append((place, _leaking(lead, weights, total, held, g)))
             for r, place in enumerate(places):
                 leak = _leak(lead, weights, values, r)
-                if leak is not None:
+                if place is not None and leak is not None:
                     terms.append((place, leak / total))
             point = tuple(self.rho * a + b for a, b in zip(kept[i], shifted[lead], strict=True))
             results.append((point, state.combine(terms)))
@@ -364,7 +365,7 @@ def _factor(V: ScaledLowRank) -> tuple[list[Point], RationalMatrix]:
 
 
 def _scores(A: RationalMatrix, tokens: RationalMatrix) -> list[list[Rational]]:
-    return (tokens * A.transpose() * tokens.transpose()).tolist()  # type: ignore[no-any-return]
+    return (tokens * A.transpose() * tokens.transpose()).tolist()
 
 
 def _corrections(
@@ -382,7 +383,7 @@ def _corrections(
         return None
     amounts = BallMatrix([[coefficients.get(g, Ball(0)) for g in present] for coefficients in held])
     total = amounts * BallMatrix(of_queries) + BallMatrix(of_keys) * amounts.transpose()
-    return (total + amounts * BallMatrix(of_both) * amounts.transpose()).tolist()  # type: ignore[no-any-return]
+    return (total + amounts * BallMatrix(of_both) * amounts.transpose()).tolist()
 
 
 def _likely_maximum(scores: list[Rational], correction: list[Ball] | None) -> int:
@@ -397,9 +398,7 @@ def _likely_maximum(scores: list[Rational], correction: list[Ball] | None) -> in
     return lead
 
 
-def _leaking(
-    lead: int, weights: list[tuple[int, Ball]], total: Ball, held: list[Coefficients], g: int
-) -> Ball:
+def _leaking(lead: int, weights: list[tuple[int, Ball]], total: Ball, held: list[Coefficients], g: int) -> Ball:
     """The mean multiple of direction ``g``: that of the reference token and its leak."""
     zero = Ball(0)
     own = held[lead].get(g, zero)

@@ -11,9 +11,10 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import accumulate
 from typing import Any, final
 
-from .fields import Rational, RationalMatrix, fraction, rational, rational_matrix
+from .fields import Rational, RationalMatrix, exact_matrix, first_occurrences, fraction, rational
 
 Token = tuple[Fraction, ...]
 Tokens = tuple[Token, ...]
@@ -24,7 +25,7 @@ class DatasetError(ValueError):
 
 
 @final
-@dataclass(frozen=True, slots=True, init=False)
+@dataclass(frozen=True, slots=True, init=False, repr=False)
 class Dataset:
     """``N`` pairs of sequences ``(X_j, Y_j)`` in ``R^d`` with ``1 ≤ m_j ≤ n_j``.
 
@@ -48,10 +49,9 @@ class Dataset:
     (2, 2, (2, 2), (1, 1), 2)
     """
 
-    inputs: tuple[Tokens, ...]
-    outputs: tuple[Tokens, ...]
-    input_matrices: tuple[RationalMatrix, ...] = field(compare=False, repr=False)
-    output_matrices: tuple[RationalMatrix, ...] = field(compare=False, repr=False)
+    input_matrices: tuple[RationalMatrix, ...]
+    output_matrices: tuple[RationalMatrix, ...]
+    _fractions: dict[str, tuple[Tokens, ...]] = field(compare=False, repr=False)
 
     def __init__(self, inputs: Iterable[Any], outputs: Iterable[Any]) -> None:
         sources = _read_side(inputs, "inputs")
@@ -61,38 +61,62 @@ class Dataset:
                 f"outputs has {len(targets)} sequences but inputs has {len(sources)}; one target per input is required"
             )
         _check_dimension(sources, targets)
-        for j, (xs, ys) in enumerate(zip(sources, targets, strict=True)):
+        numbered = [_number(side) for side in (sources, targets)]
+        for j, (xs, ys) in enumerate(zip(*numbered, strict=True)):
             _check_distinct(xs, f"inputs[{j}]")
             _check_distinct(ys, f"outputs[{j}]")
             if len(ys) > len(xs):
                 raise DatasetError(
                     f"outputs[{j}] has {len(ys)} tokens but inputs[{j}] has {len(xs)}; m_j ≤ n_j is required"
                 )
-        _check_different_inputs(sources)
-        for name, side in (("input", sources), ("output", targets)):
-            exact = tuple(tuple(tuple(map(fraction, token)) for token in tokens) for tokens in side)
-            object.__setattr__(self, f"{name}s", exact)
-            object.__setattr__(self, f"{name}_matrices", tuple(rational_matrix(tokens) for tokens in side))
+        _check_different_inputs(numbered[0])
+        object.__setattr__(self, "input_matrices", tuple(map(exact_matrix, sources)))
+        object.__setattr__(self, "output_matrices", tuple(map(exact_matrix, targets)))
+        object.__setattr__(self, "_fractions", {})
+
+    @property
+    def inputs(self) -> tuple[Tokens, ...]:
+        """The input sequences as Fractions."""
+        return self._as_fractions("inputs", self.input_matrices)
+
+    @property
+    def outputs(self) -> tuple[Tokens, ...]:
+        """The targets as Fractions."""
+        return self._as_fractions("outputs", self.output_matrices)
+
+    def _as_fractions(self, name: str, matrices: tuple[RationalMatrix, ...]) -> tuple[Tokens, ...]:
+        # Made when asked for: constructions and checks work on the matrices.
+        if name not in self._fractions:
+            self._fractions[name] = tuple(
+                tuple(tuple(map(fraction, token)) for token in matrix.tolist()) for matrix in matrices
+            )
+        return self._fractions[name]
+
+    def __hash__(self) -> int:
+        return hash((self.n, self.m, self.d, self.input_matrices[0][0, 0]))
+
+    def __repr__(self) -> str:
+        return f"Dataset(inputs={self.inputs!r}, outputs={self.outputs!r})"
 
     @property
     def N(self) -> int:
         """The number of pairs."""
-        return len(self.inputs)
+        return len(self.input_matrices)
 
     @property
     def d(self) -> int:
         """The dimension of the tokens."""
-        return len(self.inputs[0][0])
+        return int(self.input_matrices[0].ncols())
 
     @property
     def n(self) -> tuple[int, ...]:
         """The input lengths ``n_j``."""
-        return tuple(map(len, self.inputs))
+        return tuple(int(matrix.nrows()) for matrix in self.input_matrices)
 
     @property
     def m(self) -> tuple[int, ...]:
         """The target lengths ``m_j``."""
-        return tuple(map(len, self.outputs))
+        return tuple(int(matrix.nrows()) for matrix in self.output_matrices)
 
     @property
     def M(self) -> int:
@@ -123,14 +147,16 @@ def read_tokens(value: Any, where: str) -> list[list[Rational]]:
         raise DatasetError(f"{where} is empty; a sequence has at least one token")
     tokens: list[list[Rational]] = []
     for i, row in enumerate(rows):
-        place = f"{where}[{i}]"
-        coordinates = _as_list(row, place, "a list of coordinates")
+        coordinates = row if type(row) is list else _as_list(row, f"{where}[{i}]", "a list of coordinates")
         if tokens and len(coordinates) != len(tokens[0]):
             raise DatasetError(
-                f"{place} has {len(coordinates)} coordinates but {where}[0] has {len(tokens[0])}; "
+                f"{where}[{i}] has {len(coordinates)} coordinates but {where}[0] has {len(tokens[0])}; "
                 "all tokens need the same dimension"
             )
-        tokens.append([_read_number(v, f"{place}[{c}]") for c, v in enumerate(coordinates)])
+        try:
+            tokens.append([rational(v) for v in coordinates])
+        except (TypeError, ValueError):
+            tokens.append([_read_number(v, f"{where}[{i}][{c}]") for c, v in enumerate(coordinates)])
     return tokens
 
 
@@ -166,18 +192,25 @@ def _check_dimension(sources: list[list[list[Rational]]], targets: list[list[lis
                 )
 
 
-def _check_distinct(tokens: list[list[Rational]], where: str) -> None:
-    first: dict[tuple[Rational, ...], int] = {}
+def _number(side: list[list[list[Rational]]]) -> list[list[int]]:
+    """Every token as a number, equal tokens as the same number."""
+    first = first_occurrences(exact_matrix([token for tokens in side for token in tokens]))
+    ends = list(accumulate(map(len, side)))
+    return [first[end - len(tokens) : end] for end, tokens in zip(ends, side, strict=True)]
+
+
+def _check_distinct(tokens: list[int], where: str) -> None:
+    first: dict[int, int] = {}
     for i, token in enumerate(tokens):
-        seen = first.setdefault(tuple(token), i)
+        seen = first.setdefault(token, i)
         if seen != i:
             raise DatasetError(f"{where}[{i}] repeats {where}[{seen}]; the tokens of a sequence must be distinct")
 
 
-def _check_different_inputs(sources: list[list[list[Rational]]]) -> None:
-    first: dict[frozenset[tuple[Rational, ...]], int] = {}
+def _check_different_inputs(sources: list[list[int]]) -> None:
+    first: dict[frozenset[int], int] = {}
     for j, tokens in enumerate(sources):
-        seen = first.setdefault(frozenset(map(tuple, tokens)), j)
+        seen = first.setdefault(frozenset(tokens), j)
         if seen != j:
             how = "equals" if sources[seen] == tokens else "has the same tokens as"
             raise DatasetError(

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import count, pairwise
 from random import Random
 
-from ..fields import Rational, RationalMatrix, power_of_two_below, rational, rational_matrix
+from ..fields import Rational, RationalMatrix, common_denominator, power_of_two_below, rational, rational_matrix
 
 Direction = tuple[Rational, ...]
 TRIED = 8
@@ -34,13 +34,13 @@ def isolation(values: Sequence[Rational]) -> list[Rational | None]:
     >>> isolation([rational(4), rational(1), rational(2)])
     [2, 1, 1]
     """
-    order = sorted(range(len(values)), key=values.__getitem__)
+    whole, denominator = common_denominator(values)
+    order = sorted(range(len(values)), key=whole.__getitem__)
+    gaps = [whole[right] - whole[left] for left, right in pairwise(order)]
     nearest: list[Rational | None] = [None] * len(values)
-    for left, right in pairwise(order):
-        gap = values[right] - values[left]
-        before = nearest[left]
-        nearest[left] = gap if before is None or gap < before else before
-        nearest[right] = gap
+    if gaps:
+        for at, before, after in zip(order, [gaps[0], *gaps], [*gaps, gaps[-1]], strict=True):
+            nearest[at] = rational(min(before, after)) / denominator
     return nearest
 
 
@@ -50,11 +50,11 @@ def smallest_gap(values: Sequence[Rational]) -> Rational:
     >>> smallest_gap([rational(0), rational(1), rational(4)])
     1/4
     """
-    ordered = sorted(values)
+    ordered = sorted(common_denominator(values)[0])
     if len(ordered) == 1:
         return rational(1)
     span = ordered[-1] - ordered[0]
-    return min(right - left for left, right in pairwise(ordered)) / span if span > 0 else rational(0)
+    return rational(min(right - left for left, right in pairwise(ordered))) / span if span > 0 else rational(0)
 
 
 def best_direction(

@@ -11,10 +11,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import count, pairwise
+from itertools import accumulate, count, pairwise
 from typing import final
 
-from ..fields import Rational, RationalMatrix, power_of_two_above, power_of_two_below, rational, rational_matrix
+from ..fields import (
+    Rational,
+    RationalMatrix,
+    exact_matrix,
+    first_occurrences,
+    power_of_two_above,
+    power_of_two_below,
+    rational,
+)
 from ..gadgets import Units, feed_forward, hat, translation
 from ..layers import Block, ScaledLowRank, SelfAttention
 from ..sequences import Dataset
@@ -105,7 +113,7 @@ def separate(data: Dataset, far: int = 1) -> Separation:
         shift = ScaledLowRank.outer([step.gamma * a for a in u], v)
         blocks.append(Block(feed_forward(units, data.d), SelfAttention(1, ScaledLowRank.outer(v, v), shift)))
     moved = [
-        rational_matrix(
+        exact_matrix(
             [
                 [x + o + lifts[z] * a + c * b for x, o, a, b in zip(token, offset, v, u, strict=True)]
                 for z, token in zip(ids, tokens.tolist(), strict=True)
@@ -133,12 +141,12 @@ def context_direction(v: Direction) -> Direction:
 
 def _vocabulary(data: Dataset) -> tuple[RationalMatrix, list[list[int]]]:
     """The distinct tokens, and for each sequence the positions of its tokens among them."""
-    numbered: dict[tuple[Rational, ...], int] = {}
-    members = [
-        [numbered.setdefault(tuple(token), len(numbered)) for token in tokens.tolist()]
-        for tokens in data.input_matrices
-    ]
-    return rational_matrix(list(numbered)), members
+    tokens = [token for matrix in data.input_matrices for token in matrix.tolist()]
+    first = first_occurrences(exact_matrix(tokens))
+    numbered = {i: number for number, i in enumerate(dict.fromkeys(first))}
+    ends = accumulate(data.n)
+    members = [[numbered[i] for i in first[end - n : end]] for end, n in zip(ends, data.n, strict=True)]
+    return exact_matrix([tokens[i] for i in numbered]), members
 
 
 def _room(vocabulary: RationalMatrix) -> Rational:

@@ -175,15 +175,21 @@ def choose_intervals(leaders: Leaders, data: Dataset, line: Rational) -> tuple[I
     return tuple(sorted(chosen, key=lambda interval: interval.centre, reverse=True))
 
 
-def _bound(
-    data: Dataset, separation: Separation, leaders: Leaders, intervals: Sequence[Interval]
-) -> TemperatureBound:
+def _bound(data: Dataset, separation: Separation, leaders: Leaders, intervals: Sequence[Interval]) -> TemperatureBound:
     u = separation.u
     crossing = _crossing(separation, leaders)
     first = len(separation.blocks) + 1
     leader_number = _leader_numbers(leaders, data.N)
     demands = [
-        Demand("leaders", first + k, move.sequence, leader_number[move.sequence].index(move.token), 3 * move.half_width / 16, True, crossing)
+        Demand(
+            "leaders",
+            first + k,
+            move.sequence,
+            leader_number[move.sequence].index(move.token),
+            3 * move.half_width / 16,
+            True,
+            crossing,
+        )
         for k, move in enumerate(leaders.moves)
     ]
     nominal = [_after_moves(matrix, leaders, j) for j, matrix in enumerate(separation.tokens)]

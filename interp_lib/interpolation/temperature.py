@@ -15,7 +15,7 @@ one temperature holds at every lower one.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import final
 
@@ -131,9 +131,9 @@ class Demand:
     everywhere: bool
     drift: Rational
     others: int = 0
-    gap: Rational = rational(0)
-    slope: Rational = rational(0)
-    spread: Rational = rational(0)
+    gap: Rational = field(default_factory=lambda: rational(0))
+    slope: Rational = field(default_factory=lambda: rational(0))
+    spread: Rational = field(default_factory=lambda: rational(0))
 
 
 def drift_rates(steps: Sequence[Step], n: Sequence[int], raised: Rational | int = 0) -> list[Ball]:
@@ -146,7 +146,8 @@ def drift_rates(steps: Sequence[Step], n: Sequence[int], raised: Rational | int 
     [0]
     """
     return [
-        mean_below_maximum(length, Ball(1)) * sum((step.gamma / (step.least[j] + raised) for step in steps), rational(0))
+        mean_below_maximum(length, Ball(1))
+        * sum((step.gamma / (step.least[j] + raised) for step in steps), rational(0))
         for j, length in enumerate(n)
     ]
 
@@ -196,9 +197,7 @@ def grid(index: int) -> Rational:
     return power * (STEPS + step) / STEPS
 
 
-def temperature_bound(
-    demands: Sequence[Demand], rates: Sequence[Ball], u: Sequence[Rational]
-) -> TemperatureBound:
+def temperature_bound(demands: Sequence[Demand], rates: Sequence[Ball], u: Sequence[Rational]) -> TemperatureBound:
     """The largest temperature of the grid at which every demand is met, and each demand's own.
 
     Statement: at ``temperature`` and at every ``τ`` below it each demand holds, because each estimate grows with ``τ``.
@@ -271,4 +270,3 @@ def _met(demand: Demand, rate: Ball, own: Ball, first: Rational, square: Rationa
             return False
         used += leak_bound(demand.others, gap, tau, drift * first + demand.spread)
     return bool(used < demand.room)
-
