@@ -419,6 +419,12 @@ class Transformer:
 
         return forward(self, X, field, temperature)
 
+    def forward_many(self, sequences: Iterable[Any], temperature: Any = 0) -> list[Any]:
+        """The float64 outputs of many sequences in one pass; see `interp_lib.evaluate.forward_many`."""
+        from .evaluate import forward_many
+
+        return forward_many(self, sequences, temperature)
+
     def trace(self, X: Any, field: Field = FLOAT, temperature: Any = 0) -> tuple[State, ...]:
         """The states after every layer; see `interp_lib.evaluate.trace`."""
         from .evaluate import trace

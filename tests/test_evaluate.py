@@ -15,6 +15,7 @@ import interp_lib as il
 from interp_lib.examples import running_example
 from interp_lib.fields import FieldError, UndecidedError, rational, working_precision
 from interp_lib.layers import Block, FeedForward, LayerError, ScaledLowRank, SelfAttention, Transformer
+from tests.datasets import data_sets
 
 small = st.integers(-2, 2)
 halves = st.integers(-4, 4).map(lambda k: Fraction(k, 2))
@@ -177,3 +178,23 @@ def test_fields_that_cannot_answer_say_so() -> None:
         T.forward([[0, 0], [1, 0]], field=il.balls(64))
     with pytest.raises(LayerError, match="temperature is -1; τ ≥ 0 is required"):
         T([[0, 0]], temperature=-1)
+
+
+@given(data_sets(), st.sampled_from([0, 0.5, 3]))
+def test_many_sequences_in_one_pass(data: il.Dataset, temperature: float) -> None:
+    T = il.hardmax_interpolant(data)
+    together = T.forward_many(data.inputs, temperature)
+    assert len(together) == data.N
+    for X, found in zip(data.inputs, together, strict=True):
+        alone = T(X, temperature)
+        assert found.shape == alone.shape
+        assert abs(found - alone).max() <= 1e-9 * (1 + abs(alone).max())
+
+
+def test_many_sequences_are_named_in_errors() -> None:
+    T = il.hardmax_interpolant(il.Dataset([[[0, 0]]], [[[1, 1]]]))
+    assert T.forward_many([]) == []
+    with pytest.raises(il.DatasetError, match=r"sequences\[1\]"):
+        T.forward_many([[[0, 0]], []])
+    with pytest.raises(LayerError, match=r"sequences\[0\]"):
+        T.forward_many([[[0, 0, 0]]])
