@@ -23,7 +23,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, reduce
 from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar, Final, final
 
@@ -543,7 +543,11 @@ class BallField(Field):
                     total += weight
                     step = zip(leak, rows[at], rows[lead], strict=True)
                     leak = [sofar + weight * (x - best) for sofar, x, best in step]
-                averaged.append([best + part / total for best, part in zip(rows[lead], leak, strict=True)])
+                if total > 0 and total.is_finite():
+                    averaged.append([best + part / total for best, part in zip(rows[lead], leak, strict=True)])
+                else:
+                    # Scores too wide for an exponential say nothing; a mean still lies in the hull of the tokens.
+                    averaged.append([reduce(arb.union, column) for column in zip(*rows, strict=True)])
             return arb_mat(averaged)
 
 

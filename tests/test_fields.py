@@ -15,12 +15,16 @@ import interp_lib as il
 from interp_lib.fields import (
     EXACT,
     FLOAT,
+    Ball,
+    BallMatrix,
     FieldError,
+    balls,
     fraction,
     power_of_two_above,
     power_of_two_below,
     rational,
     rational_matrix,
+    working_precision,
 )
 
 small = st.integers(-3, 3)
@@ -245,8 +249,8 @@ def test_balls_enclose_the_float_softmax(inputs: Any, tau: Fraction) -> None:
     field = il.balls(128)
     enclosed = field.result(field.softmax(*map(field.matrix, exact), rational(tau)))
     measured = FLOAT.softmax(*map(FLOAT.matrix, exact), rational(tau))
-    for balls, row in zip(enclosed, measured, strict=True):
-        for ball, value in zip(balls, row, strict=True):
+    for enclosures, row in zip(enclosed, measured, strict=True):
+        for ball, value in zip(enclosures, row, strict=True):
             assert abs(float(ball.mid()) - value) <= float(ball.rad()) + 1e-12
 
 
@@ -254,3 +258,15 @@ def test_balls_enclose_the_float_softmax(inputs: Any, tau: Fraction) -> None:
 def test_a_number_of_bits_that_makes_no_sense(bits: Any) -> None:
     with pytest.raises(FieldError, match="bits: expected an integer between 32 and"):
         il.balls(bits)
+
+
+def test_a_softmax_of_scores_too_wide_to_tell_stays_in_the_hull() -> None:
+    wide = Ball(0, 10**12)
+    with working_precision(64):
+        tokens = BallMatrix([[Ball(0), Ball(1)], [Ball(3), Ball(5)]])
+        keys = BallMatrix([[wide], [Ball(0)]])
+    (row, _) = balls(64).softmax(tokens, BallMatrix([[Ball(1)], [Ball(1)]]), keys, rational(1) / 1000).tolist()
+    for value, low, high in zip(row, (0, 1), (3, 5), strict=True):
+        assert value.is_finite()
+        assert value.contains(low)
+        assert value.contains(high)

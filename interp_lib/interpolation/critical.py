@@ -58,7 +58,7 @@ def measured_critical_temperature(
     Example:
 
     >>> from interp_lib.interpolation.softmax import softmax_interpolant
-    >>> data = Dataset([[[0, 0], [1, 0]]], [[[5, 5]]])
+    >>> data = Dataset([[[0, 0], [1, 0], [0, 1]]], [[[5, 5], [6, 6]]])
     >>> found = measured_critical_temperature(softmax_interpolant(data), data)
     >>> found.certified.status, found.refuted.status, found.relative_width < 0.01
     ('certified', 'refuted', True)
