@@ -235,7 +235,7 @@ class Scale:
             reach = max(abs(self.low), abs(self.high))
             power = 10 ** math.ceil(math.log10(2 * self.unit))
             sizes = [power * 10**k for k in range(8) if power * 10**k <= reach]
-            sizes = sizes[:: max(1, math.ceil(len(sizes) / 3))]
+            sizes = sizes[:: max(1, math.ceil(len(sizes) / 2))]
             values = [*(-size for size in reversed(sizes)), 0, *sizes]
             return [(value, f"{value:.6g}") for value in values if self.low <= value <= self.high]
         if self.log:
