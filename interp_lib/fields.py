@@ -457,6 +457,18 @@ def working_precision(bits: int) -> Iterator[None]:
             ctx.prec = before
 
 
+def rational_bounds(ball: Ball) -> tuple[Rational, Rational]:
+    """The ends of a finite ball, as exact dyadic rationals with at most the working precision.
+
+    >>> low, high = rational_bounds(arb(2).sqrt())
+    >>> low * low < 2 < high * high
+    True
+    """
+    if not ball.is_finite():
+        raise UndecidedError("the enclosure is not finite; more bits may help")
+    return ball.lower().fmpq(), ball.upper().fmpq()
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class BallField(Field):

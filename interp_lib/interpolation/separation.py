@@ -79,12 +79,12 @@ def separate(data: Dataset, far: int = 1) -> Separation:
 
     Cost: ``O(K Σ n_j + d Σ n_j)`` rational operations, and a sort of the distinct tokens.
     """
-    vocabulary, members = _vocabulary(data)
-    v = best_direction(vocabulary, smallest_gap)
+    tokens, members = vocabulary(data)
+    v = best_direction(tokens, smallest_gap)
     u = context_direction(v)
-    room = _room(vocabulary)
-    labels = project(vocabulary, v)
-    into_orthant = tuple(_into_orthant(column, room, far) for column in zip(*vocabulary.tolist(), strict=True))
+    room = _room(tokens)
+    labels = project(tokens, v)
+    into_orthant = tuple(_into_orthant(column, room, far) for column in zip(*tokens.tolist(), strict=True))
     lifted_by = sum((a * b for a, b in zip(v, into_orthant, strict=True)), rational(0))
     positive_labels = [label + lifted_by for label in labels]
 
@@ -139,7 +139,7 @@ def context_direction(v: Direction) -> Direction:
     return tuple(u)
 
 
-def _vocabulary(data: Dataset) -> tuple[RationalMatrix, list[list[int]]]:
+def vocabulary(data: Dataset) -> tuple[RationalMatrix, list[list[int]]]:
     """The distinct tokens, and for each sequence the positions of its tokens among them."""
     tokens = [token for matrix in data.input_matrices for token in matrix.tolist()]
     first = first_occurrences(exact_matrix(tokens))
@@ -196,7 +196,7 @@ def _split(
             lifts[raised] += lift
             highest = labels[raised]
             maxima = [max(labels[z] for z in ids) for ids in members]
-        gamma = _shift_per_label(contexts, maxima)
+        gamma = shift_per_label(contexts, maxima)
         contexts = [c + gamma * m for c, m in zip(contexts, maxima, strict=True)]
         minima = [min(labels[z] for z in ids) for ids in members]
         steps.append(Step(raised, lift, half_width, gamma, tuple(minima), tuple(maxima)))
@@ -223,7 +223,7 @@ def _most_splitting_token(members: list[list[int]], contexts: list[Rational]) ->
     return max(sorted(gain), key=gain.__getitem__)
 
 
-def _shift_per_label(contexts: list[Rational], maxima: list[Rational]) -> Rational:
+def shift_per_label(contexts: list[Rational], maxima: list[Rational]) -> Rational:
     """``γ`` such that contexts ``+ γ · maxima`` differ wherever either differs, with the widest gap of a few.
 
     Each pair of sequences excludes at most one value, so the candidates, which never end, contain a
