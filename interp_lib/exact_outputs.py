@@ -14,18 +14,20 @@ transformer cannot tell them apart.  Three facts save work, and none of them ass
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, groupby
 from operator import itemgetter
 from typing import final
 
-from .fields import EXACT, Rational, common_denominator, exact_matrix, first_occurrences, rational
+from .fields import EXACT, Rational, RationalMatrix, common_denominator, exact_matrix, first_occurrences, rational
 from .layers import FeedForward, SelfAttention, Transformer
 from .sequences import Dataset
 
 Point = tuple[Rational, ...]
 Vector = list[Rational]
+_Shift = list[tuple[int, Rational]]
+ZERO = rational(0)
 ROWS_AT_ONCE = 64
 """How many rows of scores are held at a time."""
 
@@ -163,7 +165,16 @@ def _sum(a: Point, b: Point) -> Point:
 
 
 def _inner(a: Sequence[Rational], b: Sequence[Rational]) -> Rational:
-    return sum((x * y for x, y in zip(a, b, strict=True) if x != 0), rational(0))
+    return sum((x * y for x, y in zip(a, b, strict=True) if x != 0), ZERO)
+
+
+def _along(direction: Point) -> Callable[[Sequence[Rational]], Rational]:
+    """``<direction, x>`` as a function that knows where the direction is not zero."""
+    support = [(c, v) for c, v in enumerate(direction) if v != 0]
+    if len(support) == 1:
+        ((c, v),) = support
+        return itemgetter(c) if v == 1 else lambda x: v * x[c]
+    return lambda x: sum((v * x[c] for c, v in support), ZERO)
 
 
 # ---------------------------------------------------------------- tokens
@@ -186,9 +197,10 @@ class _State:
             for start, end in zip(self.bounds, self.bounds[1:], strict=False)
         ]
 
-    def _merge(self, rows: list[Vector]) -> None:
+    def _merge(self, tokens: RationalMatrix) -> None:
         """Replace every token, counting those that now coincide."""
-        first = first_occurrences(exact_matrix(rows))
+        first = first_occurrences(tokens)
+        rows = tokens.tolist()
         kept: list[Vector] = []
         multiplicity: list[int] = []
         bounds = [0]
@@ -203,10 +215,8 @@ class _State:
         self.rows, self.multiplicity, self.bounds, self.ordered = kept, multiplicity, bounds, {}
 
     def _project(self, direction: Point) -> list[Rational]:
-        support = [c for c, v in enumerate(direction) if v != 0]
-        if len(support) == 1:
-            c = support[0]
-            return [row[c] if direction[c] == 1 else direction[c] * row[c] for row in self.rows]
+        if sum(v != 0 for v in direction) == 1:
+            return list(map(_along(direction), self.rows))
         return (exact_matrix(self.rows) * exact_matrix([[v] for v in direction])).entries()
 
     def _order(self, direction: Point) -> list[tuple[Rational, int]]:
@@ -222,13 +232,14 @@ class _State:
         order = self._order(g.direction)
         places = sorted(g.turns, key=itemgetter(0))
         slope, constant = list(g.slope), list(g.constant)
-        moved: list[tuple[int, Vector]] = []
+        moved: list[tuple[int, _Shift]] = []
         first = 0
         for at in range(len(places) + 1):
             end = bisect_right(order, (places[at][0], len(self.rows))) if at < len(places) else len(order)
             if end > first and (any(v != 0 for v in slope) or any(v != 0 for v in constant)):
                 for t, tokens in groupby(order[first:end], key=itemgetter(0)):
-                    shift = [t * s + c if s != 0 else c for s, c in zip(slope, constant, strict=True)]
+                    values = [t * s + c if s != 0 else c for s, c in zip(slope, constant, strict=True)]
+                    shift = [(c, v) for c, v in enumerate(values) if v != 0]
                     moved += [(i, shift) for _, i in tokens]
             first = max(first, end)
             if at < len(places):
@@ -239,36 +250,40 @@ class _State:
                         constant[c] -= knot * v
         self._move(moved)
 
-    def _move(self, moved: list[tuple[int, Vector]]) -> None:
+    def _move(self, moved: list[tuple[int, _Shift]]) -> None:
         # Keeping an order costs a search per moved token; making it anew costs a sort.
         for direction in list(self.ordered):
-            changed = [(i, delta) for i, shift in moved if (delta := _inner(direction, shift)) != 0]
+            along = _along(direction)
+            changed = []
+            for i, shift in moved:
+                delta = sum((direction[c] * v for c, v in shift), ZERO)
+                if delta != 0:
+                    changed.append((i, delta))
             if 8 * len(changed) > len(self.rows) + 64:
                 del self.ordered[direction]
                 continue
             order = self.ordered[direction]
             for i, delta in changed:
-                old = _inner(direction, self.rows[i])
+                old = along(self.rows[i])
                 del order[bisect_left(order, (old, i))]
                 insort(order, (old + delta, i))
         for i, shift in moved:
             row = self.rows[i]
-            for c, v in enumerate(shift):
-                if v != 0:
-                    row[c] += v
+            for c, v in shift:
+                row[c] += v
 
     def feed_forward(self, layer: FeedForward) -> None:
         """``η x + W σ(U x + b)`` for every token, as products of matrices."""
         eta, U_transposed, b, W_transposed = layer.over(EXACT)
         tokens = exact_matrix(self.rows)
-        result = tokens * eta
-        if layer.width:
-            biases = b.entries()
-            units = (tokens * U_transposed).tolist()
-            zero = rational(0)
-            on = [[max(v + c, zero) for v, c in zip(line, biases, strict=True)] for line in units]
-            result += exact_matrix(on) * W_transposed
-        self._merge(result.tolist())
+        if not layer.width:
+            self._merge(tokens * eta)
+            return
+        biases = b.entries()
+        units = (tokens * U_transposed).tolist()
+        on = [[max(v + c, ZERO) for v, c in zip(line, biases, strict=True)] for line in units]
+        result = exact_matrix(on) * W_transposed
+        self._merge(result if eta == 0 else result + tokens * eta)
 
     def attend(self, layer: SelfAttention) -> None:
         """``ρ x_i + V mean(maximisers)`` for every token of every sequence."""
@@ -276,18 +291,21 @@ class _State:
         moved: list[Vector] = []
         for start, end in zip(self.bounds, self.bounds[1:], strict=False):
             tokens, times = self.rows[start:end], self.multiplicity[start:end]
-            shifts: dict[tuple[int, ...], Vector] = {}
-            for x, chosen in zip(tokens, _maximisers(layer, tokens), strict=True):
-                if chosen not in shifts:
-                    shifts[chosen] = _transformed_mean(layer, tokens, times, chosen)
-                shift = shifts[chosen]
-                moved.append(shift if rho == 0 else [rho * a + b for a, b in zip(x, shift, strict=True)])
-        self._merge(moved)
+            shifts: dict[Hashable, Vector] = {}
+            for x, (name, chosen) in zip(tokens, _maximisers(layer, tokens), strict=True):
+                if name not in shifts:
+                    shifts[name] = _transformed_mean(layer, tokens, times, chosen)
+                shift = shifts[name]
+                kept = x if rho == 1 else [rho * a for a in x] if rho != 0 else None
+                moved.append(
+                    shift if kept is None else [a + b if b != 0 else a for a, b in zip(kept, shift, strict=True)]
+                )
+        self._merge(exact_matrix(moved))
 
 
-def _maximisers(layer: SelfAttention, tokens: list[Vector]) -> Iterator[tuple[int, ...]]:
-    """For every token the numbers of all tokens with the largest score ``<A x_i, x_l>``."""
-    everyone = tuple(range(len(tokens)))
+def _maximisers(layer: SelfAttention, tokens: list[Vector]) -> Iterator[tuple[Hashable, Sequence[int]]]:
+    """For every token the numbers of all tokens with the largest score ``<A x_i, x_l>``, with a name for that set."""
+    everyone = "everyone", range(len(tokens))
     if layer.A.is_zero or layer.V.is_zero:
         yield from (everyone for _ in tokens)
         return
@@ -296,8 +314,8 @@ def _maximisers(layer: SelfAttention, tokens: list[Vector]) -> Iterator[tuple[in
     if scale == 0 and layer.A.rank == 1:
         keys, queries = (matrix * left).entries(), (matrix * right).entries()
         highest, lowest = max(keys), min(keys)
-        top = tuple(l for l, k in enumerate(keys) if k == highest)
-        bottom = tuple(l for l, k in enumerate(keys) if k == lowest)
+        top = "top", [l for l, k in enumerate(keys) if k == highest]
+        bottom = "bottom", [l for l, k in enumerate(keys) if k == lowest]
         yield from (top if q > 0 else bottom if q < 0 else everyone for q in queries)
         return
     keys = matrix.transpose()
@@ -306,10 +324,11 @@ def _maximisers(layer: SelfAttention, tokens: list[Vector]) -> Iterator[tuple[in
         looking = part * scale + (part * right) * left_transposed if layer.A.rank else part * scale
         for row in (looking * keys).tolist():
             best = max(row)
-            yield tuple(l for l, score in enumerate(row) if score == best)
+            chosen = tuple(l for l, score in enumerate(row) if score == best)
+            yield chosen, chosen
 
 
-def _transformed_mean(layer: SelfAttention, tokens: list[Vector], times: list[int], chosen: tuple[int, ...]) -> Vector:
+def _transformed_mean(layer: SelfAttention, tokens: list[Vector], times: list[int], chosen: Sequence[int]) -> Vector:
     """``V`` times the mean of the chosen tokens, each as often as it is there."""
     total = sum(times[l] for l in chosen)
     if len(chosen) == 1:

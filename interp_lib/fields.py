@@ -147,15 +147,16 @@ def first_occurrences(matrix: RationalMatrix) -> list[int]:
     random = Random(matrix.ncols())
     weights = fmpq_mat(matrix.ncols(), 1, [random.getrandbits(32) for _ in range(matrix.ncols())])
     combined, _ = common_denominator((matrix * weights).entries())
+    found = list(range(len(combined)))
+    if len(set(combined)) == len(combined):
+        return found
     alike: dict[int, list[int]] = {}
     rows = matrix.tolist()
-    found = []
     for i, key in enumerate(combined):
         earlier = alike.setdefault(key, [])
-        same = next((k for k in earlier if rows[k] == rows[i]), i)
-        if same == i:
+        found[i] = next((k for k in earlier if rows[k] == rows[i]), i)
+        if found[i] == i:
             earlier.append(i)
-        found.append(same)
     return found
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, final
 
 from .fields import FLOAT, Field, Matrix, Rational, fraction, rational, rational_matrix
@@ -223,6 +224,12 @@ class ScaledLowRank:
         return ScaledLowRank, (self.scale, self.left, self.right)
 
 
+@lru_cache(maxsize=64)
+def _identity_attention(d: int) -> SelfAttention:
+    """One value for all blocks of a transformer that do not attend."""
+    return SelfAttention(1, ScaledLowRank.zero(d), ScaledLowRank.zero(d))
+
+
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class SelfAttention:
@@ -257,7 +264,7 @@ class SelfAttention:
     @classmethod
     def identity(cls, d: int) -> SelfAttention:
         """The layer that changes nothing: ``ρ = 1``, ``V = 0``."""
-        return cls(1, ScaledLowRank.zero(d), ScaledLowRank.zero(d))
+        return _identity_attention(d)
 
     @property
     def d(self) -> int:

@@ -17,6 +17,7 @@ from ..fields import Rational, RationalMatrix, common_denominator, power_of_two_
 
 Direction = tuple[Rational, ...]
 TRIED = 8
+SAMPLE = 512
 
 
 def project(tokens: RationalMatrix, direction: Direction) -> list[Rational]:
@@ -94,7 +95,9 @@ def _candidates(tokens: RationalMatrix) -> Iterator[Direction]:
 
 
 def _even_out(tokens: RationalMatrix) -> list[Rational]:
-    """Powers of two ``≥ 1`` that bring the range of every coordinate near the largest one."""
-    ranges = [max(column) - min(column) for column in zip(*tokens.tolist(), strict=True)]
+    """Powers of two ``≥ 1`` that bring the range of every coordinate near the largest one, judged by a sample of tokens."""
+    n, d = tokens.nrows(), tokens.ncols()
+    sample = range(0, n, -(-n // SAMPLE))
+    ranges = [max(column) - min(column) for column in ([tokens[i, c] for i in sample] for c in range(d))]
     widest = max(ranges)
-    return [power_of_two_below(widest / r) if r else rational(1) for r in ranges]
+    return [power_of_two_below(widest / r) if r != 0 else rational(1) for r in ranges]

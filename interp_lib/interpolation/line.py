@@ -83,6 +83,25 @@ def evaluate(constant: Rational, knots: Sequence[Knot], at: Rational) -> Rationa
     return sum((k.turn * (at - k.at) for k in knots if at > k.at), constant)
 
 
+def evaluate_at(constant: Rational, knots: Sequence[Knot], places: Sequence[Rational]) -> list[Rational]:
+    """The same for many places at once, in one sweep from left to right.
+
+    >>> evaluate_at(rational(1), [Knot(rational(2), rational(3))], [rational(4), rational(0)])
+    [7, 1]
+    """
+    waiting = sorted(knots, key=lambda knot: knot.at, reverse=True)
+    slope, value = rational(0), constant
+    values = [constant] * len(places)
+    for i in sorted(range(len(places)), key=places.__getitem__):
+        # On the present piece the function is value + slope · t.
+        while waiting and waiting[-1].at < places[i]:
+            knot = waiting.pop()
+            slope += knot.turn
+            value -= knot.turn * knot.at
+        values[i] = value + slope * places[i]
+    return values
+
+
 def through_windows(windows: Sequence[Window]) -> tuple[Rational, tuple[Knot, ...]]:
     """A constant and at most ``len(windows) - 1`` knots whose function passes through every window.
 

@@ -7,8 +7,10 @@ positive as it needs leaders; one ReLU sends all others to one point; the points
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Final, final
 
 from ..fields import (
@@ -34,7 +36,7 @@ from .line import (
     check_width,
     deliver_from_right,
     dyadic_between,
-    evaluate,
+    evaluate_at,
     in_chunks,
     knot_units,
     through_windows,
@@ -209,7 +211,9 @@ def tell_apart(labels: Labels, width: int) -> tuple[list[list[Knot]], Labels]:
             weight = shift_per_label(means, excess)
             knots.append(Knot(at, weight))
             means = [mean + weight * more for mean, more in zip(means, excess, strict=True)]
-        labels = [[evaluate(t, knots, t) for t in own] for own in labels]
+        labels = [
+            [t + more for t, more in zip(own, evaluate_at(rational(0), knots, own), strict=True)] for own in labels
+        ]
         relabellings.append(knots)
     return relabellings, labels
 
@@ -260,7 +264,7 @@ def _choose(data: Dataset, labels: Labels, contexts: Sequence[Interval]) -> _Cho
     """Everything after the attention layer; raises `UndecidedError` if the contexts are enclosed too widely."""
     ordered = [sorted(own, reverse=True) for own in labels]
     constant, thresholds = _thresholds(ordered, contexts, data.m)
-    shifts = [_range(constant, thresholds, context) for context in contexts]
+    shifts = _ranges(constant, thresholds, contexts)
     points = [_points(own, shift, m) for own, shift, m in zip(ordered, shifts, data.m, strict=True)]
     kappa = _weight_of_context(points, contexts)
     placed = _placed(points, contexts, kappa)
@@ -288,16 +292,16 @@ def _thresholds(ordered: Labels, contexts: Sequence[Interval], m: Sequence[int])
     return through_windows(sorted(windows, key=lambda window: window.at))
 
 
-def _range(constant: Rational, knots: Sequence[Knot], context: Interval) -> Interval:
-    """The values of ``constant + g`` on an interval that contains no knot."""
-    low, high = context
-    if low == high:
-        value = evaluate(constant, knots, low)
-        return value, value
-    if any(low <= knot.at <= high for knot in knots):
+def _ranges(constant: Rational, knots: Sequence[Knot], contexts: Sequence[Interval]) -> list[Interval]:
+    """The values of ``constant + g`` on every context; an interval must contain no knot."""
+    lows = evaluate_at(constant, knots, [low for low, _ in contexts])
+    if all(low == high for low, high in contexts):
+        return [(value, value) for value in lows]
+    highs = evaluate_at(constant, knots, [high for _, high in contexts])
+    at = sorted(knot.at for knot in knots)
+    if any(bisect_left(at, low) != bisect_right(at, high) for low, high in contexts if low != high):
         raise UndecidedError("a knot lies inside the enclosure of a context")
-    ends = evaluate(constant, knots, low), evaluate(constant, knots, high)
-    return min(ends), max(ends)
+    return [(min(ends), max(ends)) for ends in zip(lows, highs, strict=True)]
 
 
 def _points(ordered: Sequence[Rational], shift: Interval, m: int) -> list[Interval]:
@@ -353,7 +357,7 @@ def _least_gap(intervals: Sequence[Interval]) -> Rational:
     if len(ordered) == 1:
         return rational(1)
     span = ordered[-1][1] - ordered[0][0]
-    gap = min(right[0] - left[1] for left, right in zip(ordered, ordered[1:], strict=False))
+    gap = min(right[0] - left[1] for left, right in pairwise(ordered))
     return rational(gap) / span if span > 0 else rational(0)
 
 
