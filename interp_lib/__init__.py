@@ -10,6 +10,7 @@ from .files import save as save
 from .interpolation.critical import measured_critical_temperature as measured_critical_temperature
 from .interpolation.four_phase import hardmax_interpolant as hardmax_interpolant
 from .interpolation.mean_pooling import mean_interpolant as mean_interpolant
+from .interpolation.resnet import resnet_interpolant as resnet_interpolant
 from .interpolation.softmax import softmax_interpolant as softmax_interpolant
 from .layers import Transformer as Transformer
 from .sequences import Dataset as Dataset
