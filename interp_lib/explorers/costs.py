@@ -25,8 +25,8 @@ SHORT: Final = {
     "softmax": "Theorem 1.8",
     "softmax, as stated": "1.8 as stated",
     "mean": "Theorem S",
-    "resnet, by tokens": "no attention, hats",
-    "resnet, by labels": "no attention, labels",
+    "resnet, by tokens": "ResNet, hats",
+    "resnet, by labels": "ResNet, labels",
 }
 _BUILDERS: Final[dict[str, Callable[[Dataset], Transformer]]] = {
     "hardmax": hardmax_interpolant,
