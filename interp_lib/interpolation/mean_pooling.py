@@ -100,7 +100,7 @@ def mean_interpolant(data: Dataset, width: int = 4, temperature: Any = None) -> 
     >>> data = Dataset([[[0, 0], [1, 0]], [[1, 0], [2, 1]]], [[[5, 5]], [[6, 5], [5, 6]]])
     >>> T = mean_interpolant(data)
     >>> T.depth, T.phases
-    (4, {'project': 1, 'labels': 0, 'thresholds': 1, 'merge': 1, 'delivery': 1})
+    (3, {'project': 1, 'labels': 0, 'thresholds': 0, 'merge': 1, 'delivery': 1})
     """
     return mean_phases(data, width, temperature).transformer
 
