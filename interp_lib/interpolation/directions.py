@@ -17,6 +17,7 @@ from ..fields import Rational, RationalMatrix, common_denominator, power_of_two_
 
 Direction = tuple[Rational, ...]
 TRIED = 8
+PROJECTIONS = 100_000
 SAMPLE = 512
 
 
@@ -72,8 +73,10 @@ def best_direction(
     (1, 2)
     """
     found: tuple[Rational, Direction] | None = None
+    # Fewer where each costs more.
+    enough = max(2, min(TRIED, PROJECTIONS // tokens.nrows()))
     for tried, candidate in enumerate(_candidates(tokens)):
-        if tried >= TRIED and found is not None:
+        if tried >= enough and found is not None:
             break
         direction = shape(candidate)
         value = quality(project(tokens, direction))
