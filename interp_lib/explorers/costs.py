@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
 from typing import Final
 
@@ -12,7 +11,7 @@ from ..interpolation.four_phase import hardmax_interpolant
 from ..interpolation.mean_pooling import mean_interpolant
 from ..interpolation.resnet import InfeasibleError, resnet_interpolant
 from ..interpolation.softmax import softmax_interpolant
-from ..layers import Count, Transformer
+from ..layers import Count
 from ..sequences import Dataset
 from .base import Explorer, Picture, Value, choice, integer
 from .drawing import Drawing, Panel, Scale, colour
@@ -28,16 +27,6 @@ SHORT: Final = {
     "resnet, by tokens": "ResNet, hats",
     "resnet, by labels": "ResNet, labels",
 }
-_BUILDERS: Final[dict[str, Callable[[Dataset], Transformer]]] = {
-    "hardmax": hardmax_interpolant,
-    "hardmax, as stated": lambda data: hardmax_interpolant(data, pad=True),
-    "softmax": softmax_interpolant,
-    "softmax, as stated": lambda data: softmax_interpolant(data, pad=True),
-    "mean": mean_interpolant,
-    "resnet, by tokens": lambda data: resnet_interpolant(data, scheme="tokens"),
-    "resnet, by labels": resnet_interpolant,
-}
-
 Sizes = dict[str, int]
 
 
@@ -50,13 +39,23 @@ def built(N: int, n: int, m: int, d: int, shared: str, seed: int) -> tuple[int, 
     (6, 3)
     """
     data = _data(N, n, m, d, shared, seed)
-    found: dict[str, Sizes] = {}
-    for name, build in _BUILDERS.items():
-        try:
-            T = build(data)
-        except InfeasibleError:
-            continue
-        found[name] = {BLOCKS: T.depth, **{f"{count} parameters": T.num_parameters(count) for count in COUNTS}}
+    hard, soft = hardmax_interpolant(data), softmax_interpolant(data)
+    transformers = {
+        "hardmax": hard,
+        "hardmax, as stated": hard.padded(2 * data.M + 2 * N + 1),
+        "softmax": soft,
+        "softmax, as stated": soft.padded(2 * data.M + 3 * N),
+        "mean": mean_interpolant(data),
+    }
+    try:
+        transformers["resnet, by tokens"] = resnet_interpolant(data, scheme="tokens")
+        transformers["resnet, by labels"] = resnet_interpolant(data)
+    except InfeasibleError:
+        pass
+    found = {
+        name: {BLOCKS: T.depth, **{f"{count} parameters": T.num_parameters(count) for count in COUNTS}}
+        for name, T in transformers.items()
+    }
     return len({x for X in data.inputs for x in X}), found
 
 
@@ -127,10 +126,10 @@ EXPLORER = Explorer(
     (
         choice("kind", "count", KINDS, BLOCKS),
         choice("shared", "tokens shared", ("no", "yes"), "no"),
-        integer("N", "sequences N", 1, 6, 4),
-        integer("n", "tokens per sequence n", 1, 12, 6),
-        integer("m", "targets each m", 1, 4, 2),
-        integer("d", "dimension d", 2, 24, 4),
+        integer("N", "sequences N", 1, 4, 4),
+        integer("n", "tokens per sequence n", 1, 8, 6),
+        integer("m", "targets each m", 1, 3, 2),
+        integer("d", "dimension d", 2, 12, 4),
         integer("seed", "seed", 0, 99, 0),
     ),
 )
