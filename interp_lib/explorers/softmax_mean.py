@@ -4,54 +4,9 @@ from __future__ import annotations
 
 import math
 
+from ..infoflow.softmax_bounds import largest_gap, softmax_mean, witness
 from .base import Explorer, Picture, integer, log, real
 from .drawing import Drawing, Panel, Scale, colour
-
-
-def softmax_mean(values: list[float], beta: float) -> float:
-    """``Σ z e^{βz} / Σ e^{βz}`` with the maximum subtracted first.
-
-    >>> softmax_mean([0.0, 1.0], 0.0)
-    0.5
-    """
-    top = max(values)
-    weights = [math.exp(beta * (z - top)) for z in values]
-    return sum(w * z for w, z in zip(weights, values, strict=True)) / sum(weights)
-
-
-def lambert_w(x: float) -> float:
-    """Lambert's ``W``: the ``w ≥ 0`` with ``w e^w = x``, for ``x ≥ 0``, by Newton's method.
-
-    >>> round(lambert_w(math.e), 12)
-    1.0
-    """
-    w = math.log1p(x)
-    for _ in range(50):
-        step = (w * math.exp(w) - x) / (math.exp(w) * (w + 1))
-        w -= step
-        if abs(step) <= 1e-15 * (1 + w):
-            break
-    return w
-
-
-def largest_gap(T: int, beta: float) -> float:
-    """``W((T-1)/e) / β``: how far below the maximum a softmax mean of ``T`` numbers can be.
-
-    >>> largest_gap(1, 2.0)
-    0.0
-    """
-    return lambert_w((T - 1) / math.e) / beta
-
-
-def witness(T: int, beta: float) -> list[float]:
-    """The numbers that attain the bound: one at 0, the others at distance ``(1 + W)/β`` below it.
-
-    >>> beta = 3.0
-    >>> values = witness(8, beta)
-    >>> math.isclose(max(values) - softmax_mean(values, beta), largest_gap(8, beta))
-    True
-    """
-    return [0.0] + [-(1 + lambert_w((T - 1) / math.e)) / beta] * (T - 1)
 
 
 def picture(T: int, beta: float, spread: float) -> Picture:

@@ -21,7 +21,17 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final, Literal, final
 
 from ..evaluate import apply_feed_forward
-from ..fields import FLOAT, Field, Rational, balls, fraction, rational, rational_bounds, rational_matrix
+from ..fields import (
+    FLOAT,
+    Field,
+    Rational,
+    balls,
+    fraction,
+    rational,
+    rational_bounds,
+    rational_matrix,
+    working_precision,
+)
 from ..layers import FeedForward
 from ..sequences import read_tokens
 from .softmax_bounds import cold_enough
@@ -154,7 +164,9 @@ class SmallestProduct:
         """The tokens as rationals, checked: ``T`` of them, in the unit ball of ``R^d``."""
         rows = [list(row) for row in read_tokens(X, "X")]
         if len(rows) != self.T or len(rows[0]) != self.d:
-            raise DepthSeparationError(f"X: expected {self.T} tokens in R^{self.d}, got {len(rows)} in R^{len(rows[0])}")
+            raise DepthSeparationError(
+                f"X: expected {self.T} tokens in R^{self.d}, got {len(rows)} in R^{len(rows[0])}"
+            )
         for t, row in enumerate(rows):
             if not sum((v * v for v in row), rational(0)) <= 1:
                 raise DepthSeparationError(f"X[{t}]: expected a token in the unit ball, got norm above 1")
@@ -389,13 +401,15 @@ def certified_error(model: SmallestProduct, X: Any, bits: int = 96) -> Certified
     >>> error.at_most <= Fraction(1, 10)
     True
     """
-    low, high = rational_bounds(model.forward(X, balls(bits)))
+    answer = model.forward(X, balls(bits))
+    with working_precision(bits):
+        low, high = rational_bounds(answer)
     exact = target(X)
     return CertifiedError(fraction(low) - exact, fraction(high) - exact)
 
 
 def worst_input(model: SmallestProduct) -> list[list[Fraction]]:
-    """Tokens ``x, -x, x, -x, …`` on which the error is ``-ε`` up to ``4 e^{-2β|x|²} T``: the theorem's bound is attained.
+    """Tokens ``x, -x, x, -x, …`` on which the error is ``-ε`` up to ``3 T e^{-2β|x|²}``: the theorem's bound is attained.
 
     All coordinates of ``x`` are equal and ``2 x_i`` is the middle of a piece of ``P``.  The products of opposite tokens are
     all equal, so that both softmax means are exact, the squares err by all of ``f``, and the centring by ``g`` is in vain.

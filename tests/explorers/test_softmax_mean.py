@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interp_lib.explorers.softmax_mean import EXPLORER, lambert_w, largest_gap, softmax_mean, witness
+from interp_lib.explorers.softmax_mean import EXPLORER
+from interp_lib.infoflow.softmax_bounds import lambert_w, largest_gap, softmax_mean, witness
 
 
 @given(st.floats(0, 1e6))
