@@ -141,7 +141,7 @@ EXPLORER = Explorer(
         choice("target", "target", TARGETS, MEDIAN),
         choice("kind", "encoder", one_layer.RANDOM_KINDS, "tanh"),
         integer("heads", "heads h", 1, 2, 1),
-        integer("dimension", "head dimension n", 1, 3, 1),
+        integer("dimension", "head dimension n", 1, 2, 1),
         integer("seed", "seed", 0, 99, 0),
     ),
 )

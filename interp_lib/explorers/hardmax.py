@@ -10,7 +10,7 @@ from typing import Any, Final, final
 from ..certificates import verify
 from ..evaluate import states
 from ..examples import random_dataset, running_example
-from ..fields import EXACT, fraction, rational
+from ..fields import EXACT, RationalMatrix, first_occurrences, fraction, rational
 from ..files import to_text
 from ..interpolation.four_phase import four_phases
 from ..sequences import Dataset
@@ -48,19 +48,35 @@ class Journey:
         self.transformer = T.padded(2 * data.M + 2 * data.N + 1) if pad else T
         self.certificate = verify(self.transformer, data)
         self._passes = [states(self.transformer, X, EXACT) for X in data.inputs]
-        self._seen: list[tuple[Cloud, ...]] = []
+        self._seen: list[tuple[RationalMatrix, ...]] = []
+
+    def matrices(self, step: int) -> tuple[RationalMatrix, ...]:
+        """The tokens of each sequence after block ``step``, exactly."""
+        while len(self._seen) <= step:
+            self._seen.append(tuple(next(s for s in one if s.layer != "feed_forward").tokens for one in self._passes))
+        return self._seen[step]
 
     def clouds(self, step: int) -> tuple[Cloud, ...]:
-        """The tokens of each sequence after block ``step``, exact until they are rounded for drawing.
+        """The first two coordinates of the tokens of each sequence after block ``step``, rounded for drawing.
 
         >>> journey = Journey(running_example())
         >>> journey.clouds(journey.transformer.depth)[0]
         ((-1.0, -1.0), (-1.0, -1.0))
         """
-        while len(self._seen) <= step:
-            following = [next(s for s in one if s.layer != "feed_forward").tokens.tolist() for one in self._passes]
-            self._seen.append(tuple(map(as_floats, following)))
-        return self._seen[step]
+        return tuple(
+            as_floats([[tokens[i, 0], tokens[i, 1]] for i in range(tokens.nrows())]) for tokens in self.matrices(step)
+        )
+
+    def different(self, step: int) -> list[int]:
+        """The number of different points of each sequence after block ``step``."""
+        return [len(set(first_occurrences(tokens))) for tokens in self.matrices(step)]
+
+    def arrived(self, step: int) -> int:
+        """How many sequences are exactly their targets after block ``step``."""
+        return sum(
+            set(map(tuple, tokens.tolist())) == set(map(tuple, targets.tolist()))
+            for tokens, targets in zip(self.matrices(step), self.data.output_matrices, strict=True)
+        )
 
 
 @lru_cache(maxsize=16)
@@ -135,8 +151,7 @@ def picture(source: str, N: int, n: int, d: int, seed: int, pad: bool, step: int
     data, T = shown.data, shown.transformer
     step = min(max(int(step), 0), T.depth)
     phase = T.phase_of(step - 1) if step else "input"
-    distinct = [len(set(cloud)) for cloud in shown.clouds(step)]
-    arrived = sum(set(cloud) == set(as_floats(Y)) for cloud, Y in zip(shown.clouds(step), data.outputs, strict=True))
+    distinct, arrived = shown.different(step), shown.arrived(step)
     projection = "" if data.d == 2 else f" The first two of {data.d} coordinates are drawn."
 
     draw = Drawing(

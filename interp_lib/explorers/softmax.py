@@ -22,26 +22,26 @@ from .drawing import Drawing, Pair, Panel, Scale, colour
 from .hardmax import EXAMPLE, RANDOM, as_floats, data_text, flat
 
 MOST_SEQUENCES: Final = 4
-MOST_TOKENS: Final = 5
+MOST_TOKENS: Final = 4
 MOST_TARGETS: Final = 2
 VIEWS: Final = ("the data", "separated", "leaders placed", "collapsed", "on the line", "delivered")
 EXPONENTS: Final = (-6.0, 2.0)
-CURVE: Final = 17
+CURVE: Final = 15
 FLOOR: Final = 1e-16
 
 Rows = list[list[float]]
 
 
-def float_trace(T: Transformer, X: Sequence[Sequence[float]], temperature: float) -> list[Rows]:
+def float_trace(blocks: FloatBlocks, X: Sequence[Sequence[float]], temperature: float) -> list[Rows]:
     """The tokens before the first and after every block in plain floats, for drawing where there is no NumPy.
 
     >>> from ..layers import Block
-    >>> float_trace(Transformer([Block.identity(2)]), [[1.0, 2.0]], 1.0)
+    >>> float_trace(float_blocks(Transformer([Block.identity(2)])), [[1.0, 2.0]], 1.0)
     [[[1.0, 2.0]], [[1.0, 2.0]]]
     """
     tokens = [list(map(float, x)) for x in X]
     states = [tokens]
-    for eta, units, attention in _float_blocks(T):
+    for eta, units, attention in blocks:
         tokens = [_feed_forward(x, eta, units) for x in tokens]
         if attention is not None:
             tokens = _attend(tokens, *attention, temperature)
@@ -54,8 +54,16 @@ _Attention = tuple[float, Rows, Rows]
 _Units = list[tuple[list[float], list[tuple[float, list[float]]]]]
 
 
-@lru_cache(maxsize=16)
-def _float_blocks(T: Transformer) -> list[tuple[float, _Units, _Attention | None]]:
+FloatBlocks = list[tuple[float, _Units, _Attention | None]]
+
+
+def float_blocks(T: Transformer) -> FloatBlocks:
+    """The weights of a transformer as floats, units grouped by the direction that they read.
+
+    >>> from ..layers import Block
+    >>> float_blocks(Transformer([Block.identity(2)]))
+    [(1.0, [], None)]
+    """
     blocks = []
     for block in T.blocks:
         ff, sa = block.feed_forward, block.attention
@@ -115,11 +123,12 @@ def distance(points: Sequence[Sequence[float]], targets: Sequence[Sequence[float
 class Study:
     """One data set with its softmax interpolant; everything that does not depend on the chosen temperature."""
 
-    __slots__ = ("curve", "data", "ends", "inputs", "parts", "targets")
+    __slots__ = ("_blocks", "curve", "data", "ends", "inputs", "parts", "targets")
 
     def __init__(self, data: Dataset) -> None:
         self.data = data
         self.parts: SoftmaxPhases = softmax_phases(data)
+        self._blocks = float_blocks(self.parts.transformer)
         self.inputs = [as_floats(X) for X in data.inputs]
         self.targets = [as_floats(Y) for Y in data.outputs]
         phases = self.parts.transformer.phases
@@ -134,7 +143,7 @@ class Study:
 
     def clouds(self, tau: float) -> list[list[Rows]]:
         """For each sequence the tokens after every block."""
-        return [float_trace(self.parts.transformer, X, tau) for X in self.inputs]
+        return [float_trace(self._blocks, X, tau) for X in self.inputs]
 
     def worst(self, tau: float) -> float:
         """The largest Hausdorff distance of an output from its target, measured in floats."""
@@ -192,7 +201,7 @@ def picture(
     bound = float(study.parts.bound.temperature)
     found = _bracket(study) if bracket else None
     reached = radii(study, clouds)
-    worst = study.worst(tau)
+    worst = max(distance(states[-1], Y) for states, Y in zip(clouds, study.targets, strict=True))
     inside = sum(value < 1 for _, value in reached)
     draw = Drawing(
         640,

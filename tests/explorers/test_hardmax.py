@@ -43,7 +43,10 @@ def test_steps_are_the_exact_trace(N: int, n: int, d: int, seed: int) -> None:
     T = journey.transformer
     for step in (T.depth, 0, T.depth // 2):  # in any order
         for X, cloud in zip(data.inputs, journey.clouds(step), strict=True):
-            assert cloud == hm.as_floats(T.trace(X, field=il.EXACT)[2 * step].tokens)
+            tokens = T.trace(X, field=il.EXACT)[2 * step].tokens
+            assert cloud == hm.as_floats([x[:2] for x in tokens])
+        assert journey.different(step) == [len(set(T.trace(X, field=il.EXACT)[2 * step].tokens)) for X in data.inputs]
+    assert (journey.arrived(0), journey.arrived(T.depth)) == (0, N)
 
 
 def test_every_step_of_the_example_is_a_picture_with_words() -> None:

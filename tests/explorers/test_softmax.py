@@ -12,7 +12,7 @@ import interp_lib as il
 from interp_lib.examples import random_dataset, running_example
 from interp_lib.explorers import softmax as sm
 
-CASES = [(1, 1, 2, 0), (2, 3, 2, 5), (4, 5, 8, 3)]
+CASES = [(1, 1, 2, 0), (2, 3, 2, 5), (4, 4, 8, 3)]
 
 
 def arguments(
@@ -38,7 +38,7 @@ def test_the_plain_float_pass_is_the_librarys(N: int, n: int, d: int, seed: int,
     data = random_dataset(N, n, [2] * N, d, seed, largest=1)
     T = il.softmax_interpolant(data)
     for X in data.inputs:
-        states = sm.float_trace(T, [[float(v) for v in x] for x in X], tau)
+        states = sm.float_trace(sm.float_blocks(T), [[float(v) for v in x] for x in X], tau)
         expected = [s.tokens for s in T.trace(X, temperature=tau) if s.layer != "feed_forward"]
         assert len(states) == len(expected)
         for mine, theirs in zip(states, expected, strict=True):

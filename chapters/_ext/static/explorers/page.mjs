@@ -300,13 +300,14 @@ class Explorer {
   }
 }
 
+// Python starts a little before an explorer comes into view.
 const seen = new IntersectionObserver((entries) => {
   for (const { isIntersecting, target } of entries) {
     if (!isIntersecting) continue;
     seen.unobserve(target);
     target.explorer.redraw();
   }
-});
+}, { rootMargin: '1500px 0px' });
 
 addEventListener('hashchange', () => {
   for (const { explorer } of document.querySelectorAll('.explorer')) {
