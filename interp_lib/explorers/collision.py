@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 
@@ -12,7 +13,7 @@ from .drawing import Drawing, Panel, Scale, colour
 
 MEDIAN, PRODUCT = "the middle one of numbers", "smallest inner product"
 TARGETS: Final = (MEDIAN, PRODUCT)
-STEPS: Final = 41
+STEPS: Final = 25
 
 
 @lru_cache(maxsize=32)
@@ -65,7 +66,7 @@ def picture(target: str, kind: one_layer.RandomKind, heads: int, dimension: int,
         f"targets are {values[0]:.3g} and {values[1]:.3g}, and the model answers {answers[0]:.3g} both times.",
     )
     _draw_parameters(draw, here, face)
-    _draw_way(draw, model, revealed, u, face, along)
+    _draw_way(draw, _way(target, kind, heads, dimension, seed), along)
     _draw_outcome(draw, states, values, answers)
     numbers |= {
         "states differ by": apart,
@@ -94,16 +95,24 @@ def _draw_parameters(draw: Drawing, here: list[float], face: int) -> None:
             draw.text(36, view.y(t + 1) + 5, "★", size=14, anchor="end")
 
 
-def _draw_way(
-    draw: Drawing, model: one_layer.OneLayer, revealed: targets.Revealed, u: list[float], face: int, along: float
-) -> None:
+@lru_cache(maxsize=32)
+def _way(
+    target: str, kind: one_layer.RandomKind, heads: int, dimension: int, seed: int
+) -> tuple[tuple[float, float], ...]:
     """The largest difference of the states along the line from the middle to the collision."""
+    model, revealed, attack, _ = _attack(target, kind, heads, dimension, seed)
+    assert attack.certificate is not None
+    u, face = [float(p.centre) for p in attack.certificate.left], attack.certificate.face or 0
     curve = []
     for k in range(STEPS):
         s = k / (STEPS - 1)
         sides = [revealed.sequence([sign * s * x for x in u], face, one_layer.FLOATS) for sign in (1, -1)]
         states = [model.state(side) for side in sides]
         curve.append((s, max(abs(a - b) for a, b in zip(*states, strict=True))))
+    return tuple(curve)
+
+
+def _draw_way(draw: Drawing, curve: Sequence[tuple[float, float]], along: float) -> None:
     top = max(1e-9, *(v for _, v in curve)) * 1.1
     view = Panel(draw, Scale(0, 1, 372, 628), Scale(0, top, 200, 34))
     view.frame(heading="difference of the states")

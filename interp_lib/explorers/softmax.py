@@ -26,7 +26,7 @@ MOST_TOKENS: Final = 4
 MOST_TARGETS: Final = 2
 VIEWS: Final = ("the data", "separated", "leaders placed", "collapsed", "on the line", "delivered")
 EXPONENTS: Final = (-6.0, 2.0)
-CURVE: Final = 15
+CURVE: Final = 11
 FLOOR: Final = 1e-16
 
 Rows = list[list[float]]
