@@ -13,6 +13,7 @@ another gap of at most ``g``.  The sum is off by ``-f`` to ``f + 2g``; an output
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 from collections.abc import Sequence
@@ -34,6 +35,7 @@ from ..fields import (
 )
 from ..layers import FeedForward
 from ..sequences import read_tokens
+from .one_layer import FLOATS, OneLayer
 from .softmax_bounds import cold_enough
 
 if TYPE_CHECKING:
@@ -351,6 +353,103 @@ class Arcs:
     def separation(self) -> float:
         """``sin(w)`` times the spacing: how much the target changes at least when the probed token changes."""
         return math.sin(self.half_width) * 2 * self.half_width / (self.grid - 1)
+
+
+# ---------------------------------------------------------------- the adversary of the lower bound
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Confusion:
+    """Two inputs whose states a one-layer model can hardly tell apart, and whose targets differ.
+
+    ``distance``: of the two states; ``bound``: what Lemma B promises for it; ``gap``: between the two targets.
+    """
+
+    first: tuple[tuple[float, ...], ...]
+    second: tuple[tuple[float, ...], ...]
+    distance: float
+    bound: float
+    gap: float
+
+    def units(self, eps: float, E: int) -> float:
+        """``(gap - 2ε) / (E √E · distance)``: the hidden units that an ``ε``-approximation with this encoder needs.
+
+        Output matrix and read-out have entries at most 1, units are 1-Lipschitz (Lemma L).
+        """
+        return max(0.0, self.gap - 2 * eps) / (E * math.sqrt(E) * self.distance) if self.distance else math.inf
+
+
+def confuse(model: OneLayer, T: int, grid: int) -> Confusion:
+    """The proof of the lower bound, run against a given one-layer model.
+
+    Statement: anchors, arcs without anchors, a pigeonhole for the sums, and the probe.  The states differ by at most
+    ``√h (√n + 1) δ`` (times the largest norm of a value, where that exceeds 1), the targets by at least `Arcs.separation`.
+
+    Exactness: measured (float64).
+
+    Cost: up to ``grid^(T - h - 1)`` sums; fewer as soon as two of them share a cube.
+
+    Raises: `DepthSeparationError` for another token dimension, ``T < h + 2``, ``grid < 2`` or too many choices.
+
+    Example:
+
+    >>> from .one_layer import random_model
+    >>> found = confuse(random_model(0, 1, 1, length=6, token_dimension=2), T=6, grid=6)
+    >>> found.distance <= found.bound, found.gap >= Arcs(5, 6).separation - 1e-12
+    (True, True)
+    """
+    h, n = model.heads, model.dimension
+    free = T - h - 1
+    if model.token_dimension != 2:
+        raise DepthSeparationError(f"model: expected tokens of dimension 2, got {model.token_dimension}")
+    if free < 1 or grid < 2 or grid**free > 1 << 20:
+        raise DepthSeparationError(f"expected T ≥ h + 2, grid ≥ 2 and grid^(T-h-1) ≤ 2^20, got T = {T}, grid = {grid}")
+    arcs = Arcs(T - 1, grid)
+    candidates = [(arc, point) for arc in range(T - 1) for point in range(grid)]
+    seen = {
+        (arc, point, position): model.heads_of(arcs.token(arc, point), position, FLOATS)
+        for arc, point in candidates
+        for position in range(T - 1)
+    }
+    largest = max(1.0, *(math.hypot(*value) for heads in seen.values() for _, value in heads))
+    unused = list(range(T - 1))
+    anchors: list[tuple[int, int, int]] = []
+    for i in range(h):
+        at = max(((*c, t) for c in candidates for t in unused), key=lambda key: seen[key][i][0])
+        anchors.append(at)
+        unused.remove(at[2])
+    occupied = {arc for arc, _, _ in anchors}
+    own = [arc for arc in range(T - 1) if arc not in occupied][:free]
+    side = 4 * free * grid ** (-free / ((n + 1) * h))
+
+    def terms(arc: int, point: int, position: int) -> list[float]:
+        found: list[float] = []
+        for i, (score, value) in enumerate(seen[arc, point, position]):
+            weight = math.exp(score - seen[anchors[i]][i][0])
+            found += [weight * v / largest for v in value] + [weight]
+        return found
+
+    parts = [[terms(arc, k, t) for k in range(grid)] for arc, t in zip(own, unused, strict=True)]
+    cubes: dict[tuple[int, ...], tuple[int, ...]] = {}
+    for choice in itertools.product(range(grid), repeat=free):
+        sums = [sum(column) for column in zip(*(part[k] for part, k in zip(parts, choice, strict=True)), strict=True)]
+        cube = tuple(math.floor((v + free) / side) for v in sums)
+        other = cubes.setdefault(cube, choice)
+        if other is not choice:
+            break
+    s = next(s for s in range(free) if choice[s] != other[s])
+
+    def sequence(chosen: tuple[int, ...]) -> tuple[tuple[float, ...], ...]:
+        tokens = {t: arcs.token(arc, k) for arc, t, k in zip(own, unused, chosen, strict=True)}
+        tokens |= {t: arcs.token(arc, k) for arc, k, t in anchors}
+        return (*(tokens[t] for t in range(T - 1)), arcs.probe(own[s]))
+
+    X, Y = sequence(other), sequence(choice)
+    probe = model.heads_of(X[-1], T - 1, FLOATS)
+    bound = max(largest, *(math.hypot(*value) for _, value in probe)) * math.sqrt(h) * (math.sqrt(n) + 1) * side
+    gap = abs(float(target(X) - target(Y)))
+    return Confusion(X, Y, math.dist(model.state(X), model.state(Y)), bound, gap)
 
 
 # ---------------------------------------------------------------- errors

@@ -14,6 +14,7 @@ from interp_lib.infoflow.depth_separation import (
     Arcs,
     DepthSeparationError,
     certified_error,
+    confuse,
     errors_and_gradients,
     pieces_needed,
     probe_separation,
@@ -25,6 +26,7 @@ from interp_lib.infoflow.depth_separation import (
     target,
     worst_input,
 )
+from interp_lib.infoflow.one_layer import RANDOM_KINDS, OneLayer, random_model
 
 np = pytest.importorskip("numpy")
 
@@ -193,7 +195,29 @@ def test_the_probe_reads_its_arc(count: int, grid: int, data: st.DataObject) -> 
     assert abs(values[0] - values[1]) >= arcs.separation - 1e-13
 
 
+@pytest.mark.parametrize("kind", RANDOM_KINDS)
+@pytest.mark.parametrize(("h", "n", "T", "grid"), [(1, 1, 6, 6), (1, 2, 7, 4), (2, 1, 7, 6), (1, 1, 3, 8)])
+def test_the_adversary_confuses_every_model(kind: str, h: int, n: int, T: int, grid: int) -> None:
+    model = random_model(3, h, n, length=T, token_dimension=2, kind=kind)  # type: ignore[arg-type]
+    found = confuse(model, T, grid)
+    assert len(found.first) == len(found.second) == T
+    assert found.distance <= found.bound
+    assert found.gap >= Arcs(T - 1, grid).separation * (1 - 1e-9)
+    assert found.gap == pytest.approx(abs(float(target(found.first) - target(found.second))))
+    assert found.units(found.gap / 3, h * n) >= found.gap / 3 / ((h * n) ** 1.5 * found.bound) * (1 - 1e-9)
+
+
+def test_the_adversary_copes_with_discontinuous_encoders() -> None:
+    model = OneLayer(1, 1, 2, lambda x, t, a: [(a.number(0), [a.number((t + 1) * x[1] * 97 % 1)])])
+    found = confuse(model, 7, 6)
+    assert found.distance <= found.bound
+
+
 def test_errors() -> None:
+    with pytest.raises(DepthSeparationError, match="tokens of dimension 2"):
+        confuse(random_model(0, 1, 1, length=6), 6, 6)
+    with pytest.raises(DepthSeparationError, match="T ≥ h"):
+        confuse(random_model(0, 1, 1, length=2, token_dimension=2), 2, 6)
     with pytest.raises(DepthSeparationError, match="eps: expected"):
         smallest_product(3, 2, 0)
     with pytest.raises(DepthSeparationError, match="T ≥ 1"):
