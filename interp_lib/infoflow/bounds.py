@@ -169,12 +169,12 @@ def decoding_exponent(m: int, E: int) -> Fraction:
 
 
 def decoding_units_bounded(eps: float, m: int, E: int) -> float:
-    """``ε / (4 √E (3ε)^{m/E})``: units needed when all weights are at most 1 and codes lie in the unit ball.
+    """``ε / (4 √E (3ε)^{m/E})``: units needed when all weights are at most 1 and codes lie in the unit ball; 0 for ``ε > 1/3``, where nothing is claimed.
 
     >>> round(decoding_units_bounded(1e-3, 2, 1), 3)
     27.778
     """
-    return float(eps / (4 * math.sqrt(E) * (3 * eps) ** (m / E)))
+    return float(eps / (4 * math.sqrt(E) * (3 * eps) ** (m / E))) if 3 * eps <= 1 else 0.0
 
 
 def decoding_units_free(eps: float, m: int, E: int) -> float:
