@@ -41,6 +41,7 @@ def picture(T: int, h: int, n: int, d: int, eps: float) -> Picture:
     built = two_layer_units(eps, d)
     needed = one_layer_units(eps, T, h, n)
     impossible = eps < wall
+    known = f"one layer at least {needed:.3g}," if needed >= 1 else "the bound for one layer does not bite yet,"
     verdict = (
         f"no one-layer model with continuous encoders errs by less than {wall:.3g}" if wall else "no barrier at this T"
     )
@@ -48,8 +49,8 @@ def picture(T: int, h: int, n: int, d: int, eps: float) -> Picture:
         640,
         430,
         "Hidden units against accuracy",
-        f"T = {T}, {h} heads of dimension {n}, tokens in R^{d}. At error {eps:.2g} two layers need {built} units, "
-        f"one layer at least {needed:.3g} even with discontinuous encoders; {verdict}.",
+        f"T = {T}, heads of one layer: {h}, of dimension {n}, tokens in R^{d}. At error {eps:.2g} two layers need {built} units, "
+        f"{known} even with discontinuous encoders; {verdict}.",
     )
     panel = Panel(draw, Scale(1, 1 / SMALLEST, 66, 624, log=True), Scale(1, top, 370, 34, log=True))
     if wall:
