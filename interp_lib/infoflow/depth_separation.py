@@ -388,7 +388,7 @@ def confuse(model: OneLayer, T: int, grid: int) -> Confusion:
 
     Exactness: measured (float64).
 
-    Cost: up to ``grid^(T - h - 1)`` sums; fewer as soon as two of them share a cube.
+    Cost: ``grid^(T - h - 1)`` sums, sorted into cubes that are halved while two of them share one.
 
     Raises: `DepthSeparationError` for another token dimension, ``T < h + 2``, ``grid < 2`` or too many choices.
 
@@ -431,13 +431,28 @@ def confuse(model: OneLayer, T: int, grid: int) -> Confusion:
         return found
 
     parts = [[terms(arc, k, t) for k in range(grid)] for arc, t in zip(own, unused, strict=True)]
-    cubes: dict[tuple[int, ...], tuple[int, ...]] = {}
-    for choice in itertools.product(range(grid), repeat=free):
-        sums = [sum(column) for column in zip(*(part[k] for part, k in zip(parts, choice, strict=True)), strict=True)]
-        cube = tuple(math.floor((v + free) / side) for v in sums)
-        other = cubes.setdefault(cube, choice)
-        if other is not choice:
+    sums = [
+        (
+            choice,
+            [sum(column) for column in zip(*(part[k] for part, k in zip(parts, choice, strict=True)), strict=True)],
+        )
+        for choice in itertools.product(range(grid), repeat=free)
+    ]
+    choice, other = sums[0][0], sums[-1][0]
+    smaller: float = side
+    while True:
+        # The first time the pigeonhole promises a pair; then the cubes are halved for as long as two choices share one.
+        cubes: dict[tuple[int, ...], tuple[int, ...]] = {}
+        for now, values in sums:
+            earlier = cubes.setdefault(tuple(math.floor((v + free) / smaller) for v in values), now)
+            if earlier is not now:
+                choice, other = now, earlier
+                break
+        else:
             break
+        if smaller < 1e-12:
+            break
+        smaller /= 2
     s = next(s for s in range(free) if choice[s] != other[s])
 
     def sequence(chosen: tuple[int, ...]) -> tuple[tuple[float, ...], ...]:
