@@ -246,7 +246,7 @@ def _draw_clouds(draw: Drawing, study: Study, clouds: Sequence[Rows], view: str)
     unit = max(max(map(abs, flat(x))) for X in study.inputs for x in X) or 1.0
     far = reach > 30 * unit
     low = -reach if far or min(min(x) for x in everything) < 0 else -0.05 * reach
-    axes = [Scale(low, reach, 44, 310, unit=unit if far else 0), Scale(low, reach, 296, 30, unit=unit if far else 0)]
+    axes = [Scale(low, reach, 66, 332, unit=unit if far else 0), Scale(low, reach, 296, 30, unit=unit if far else 0)]
     panel = Panel(draw, *axes)
     panel.frame(heading=view)
     if not far:
@@ -261,9 +261,9 @@ def _draw_clouds(draw: Drawing, study: Study, clouds: Sequence[Rows], view: str)
 def _draw_curve(draw: Drawing, study: Study, tau: float, worst: float, found: Break | None) -> None:
     bottom, top = FLOOR, 10 * max(1.0, max(value for _, value in study.curve))
     low, high = 10 ** EXPONENTS[0], 10 ** EXPONENTS[1]
-    panel = Panel(draw, Scale(low, high, 374, 628, log=True), Scale(bottom, top, 296, 30, log=True))
-    panel.frame(xlabel="temperature τ", heading="distance from the targets")
-    draw.text(380, 288, "0 is drawn here", size=13)
+    panel = Panel(draw, Scale(low, high, 388, 612, log=True), Scale(bottom, top, 296, 30, log=True))
+    panel.frame(xlabel="temperature τ", heading="distance to targets")
+    draw.text(394, 288, "0 is drawn here", size=13)
     bound = float(study.parts.bound.temperature)
     if low < bound:
         edge = panel.x(min(bound, high))
