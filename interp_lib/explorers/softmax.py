@@ -24,7 +24,14 @@ from .hardmax import EXAMPLE, RANDOM, as_floats, data_text, flat
 MOST_SEQUENCES: Final = 4
 MOST_TOKENS: Final = 4
 MOST_TARGETS: Final = 2
-VIEWS: Final = ("the data", "separated", "leaders placed", "collapsed", "on the line", "delivered")
+NAMES: Final = {
+    "input": "the data",
+    "separation": "separation",
+    "leaders": "leaders leave",
+    "collapse": "collapse",
+    "line": "on the line",
+    "interpolation": "delivery",
+}
 EXPONENTS: Final = (-6.0, 2.0)
 CURVE: Final = 11
 FLOOR: Final = 1e-16
@@ -123,7 +130,7 @@ def distance(points: Sequence[Sequence[float]], targets: Sequence[Sequence[float
 class Study:
     """One data set with its softmax interpolant; everything that does not depend on the chosen temperature."""
 
-    __slots__ = ("_blocks", "curve", "data", "ends", "inputs", "parts", "targets")
+    __slots__ = ("_blocks", "curve", "data", "inputs", "line", "parts", "targets")
 
     def __init__(self, data: Dataset) -> None:
         self.data = data
@@ -132,11 +139,7 @@ class Study:
         self.inputs = [as_floats(X) for X in data.inputs]
         self.targets = [as_floats(Y) for Y in data.outputs]
         phases = self.parts.transformer.phases
-        separated = phases["separation"]
-        placed = separated + phases["leaders"]
-        self.ends = dict(
-            zip(VIEWS, (0, separated, placed, placed + 1, placed + 2, self.parts.transformer.depth), strict=True)
-        )
+        self.line = phases["separation"] + phases["leaders"] + phases["collapse"] + 1
         low, high = EXPONENTS
         taus = [10 ** (low + (high - low) * k / (CURVE - 1)) for k in range(CURVE)]
         self.curve = [(tau, self.worst(tau)) for tau in taus]
@@ -174,7 +177,7 @@ def radii(study: Study, clouds: Sequence[Sequence[Rows]]) -> list[tuple[int, flo
     >>> all(value < 1 for _, value in radii(study, study.clouds(1e-3)))
     True
     """
-    line = study.ends["on the line"]
+    line = study.line
     found = []
     for interval in study.parts.intervals:
         own = [i for i in study.parts.intervals if i.sequence == interval.sequence]
@@ -190,13 +193,15 @@ def radii(study: Study, clouds: Sequence[Sequence[Rows]]) -> list[tuple[int, flo
 
 
 def picture(
-    source: str, N: int, n: int, d: int, seed: int, tau: float, view: str, bracket: bool, **targets: int
+    source: str, N: int, n: int, d: int, seed: int, tau: float, step: int, bracket: bool, **targets: int
 ) -> Picture:
     """Clouds after one phase, the distance curve, and the clusters against their plateaus, at temperature ``tau``."""
     m = tuple(targets[f"m{j}"] for j in range(1, MOST_SEQUENCES + 1))[:N]
     study = _study(source, N, n, m, d, seed)
     data, T = study.data, study.parts.transformer
     clouds = study.clouds(tau)
+    step = min(max(int(step), 0), T.depth)
+    name = NAMES[T.phase_of(step - 1) if step else "input"]
     certificate = _certificate(study, tau)
     bound = float(study.parts.bound.temperature)
     found = _bracket(study) if bracket else None
@@ -207,11 +212,11 @@ def picture(
         640,
         560,
         f"Softmax at temperature {tau:.3g}",
-        f"Tokens {view} at temperature {tau:.3g}; the certificate says {certificate.status}. {inside} of {data.M} clusters lie "
+        f"Tokens after block {step} of {T.depth} ({name}) at temperature {tau:.3g}; the certificate says {certificate.status}. {inside} of {data.M} clusters lie "
         f"inside the interval on which the delivering layer is constant. The estimates promise exactness up to {bound:.3g}."
         + ("" if data.d == 2 else f" The first two of {data.d} coordinates are drawn."),
     )
-    _draw_clouds(draw, study, [states[study.ends[view]] for states in clouds], view)
+    _draw_clouds(draw, study, [states[step] for states in clouds], f"block {step}: {name}")
     _draw_curve(draw, study, tau, worst, found)
     _draw_radii(draw, reached)
     draw.legend(20, 552, [f"X{chr(0x2080 + j)}" for j in range(1, data.N + 1)], step=62)
@@ -236,10 +241,10 @@ def picture(
         "transformer.json": lambda: to_text(T),
         "certificate.json": lambda: json.dumps(certificate.explain()),
     }
-    return Picture(draw.svg(), numbers, {}, files)
+    return Picture(draw.svg(), numbers, {"step": (0, T.depth)}, files)
 
 
-def _draw_clouds(draw: Drawing, study: Study, clouds: Sequence[Rows], view: str) -> None:
+def _draw_clouds(draw: Drawing, study: Study, clouds: Sequence[Rows], heading: str) -> None:
     everything: list[Pair] = [flat(x) for cloud in clouds for x in cloud]
     everything += [flat(y) for Y in study.targets for y in Y]
     reach = 1.15 * max(max(map(abs, x)) for x in everything) or 1.0
@@ -248,7 +253,7 @@ def _draw_clouds(draw: Drawing, study: Study, clouds: Sequence[Rows], view: str)
     low = -reach if far or min(min(x) for x in everything) < 0 else -0.05 * reach
     axes = [Scale(low, reach, 66, 332, unit=unit if far else 0), Scale(low, reach, 296, 30, unit=unit if far else 0)]
     panel = Panel(draw, *axes)
-    panel.frame(heading=view)
+    panel.frame(heading=heading)
     if not far:
         for j, Y in enumerate(study.targets):
             for y in Y:
@@ -295,7 +300,7 @@ EXPLORER = Explorer(
     "interp_lib.explorers.softmax:picture",
     (
         log("tau", "temperature τ", *EXPONENTS, 0.5, 0.125),
-        choice("view", "tokens", VIEWS, "collapsed"),
+        integer("step", "after block", 0, 40, 6, play=True),
         choice("source", "data", (EXAMPLE, RANDOM), EXAMPLE),
         integer("N", "sequences N", 1, MOST_SEQUENCES, 3, visible_when=("source", (RANDOM,))),
         integer("n", "tokens per sequence", 1, MOST_TOKENS, 4, visible_when=("source", (RANDOM,))),

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
-from typing import final
+from typing import Any, final
 
 from .information import Architecture, Global, History, MaxPosition, Mode, Plan, PlanError, follow
 
@@ -38,6 +38,25 @@ def retrieval_cost(k: int, T: int, n: int) -> Fraction:
     if not 1 <= k <= T:
         raise PlanError(f"k is {k}; a number from 1 to T = {T} is required")
     return Fraction(0) if k in (1, T) else max(Fraction(0), Fraction(max(T - k, k - 1), n + 1) - 1)
+
+
+def symbolic_exponents() -> dict[str, Any]:
+    """The exponents of the law as sympy expressions, where they are positive, in ``T, d, E, k, n, h``.
+
+    Raises: `ImportError` without sympy.
+
+    >>> sorted(map(str, symbolic_exponents()["decoding"].free_symbols))
+    ['E', 'T', 'd']
+    """
+    import sympy
+
+    T, d, E, k, n, h = sympy.symbols("T d E k n h", positive=True)
+    return {
+        "decoding": T * d / E - 1,
+        "retrieval from above": (T - k) / (n + 1) - 1,
+        "retrieval from below": (k - 1) / (n + 1) - 1,
+        "pairs in one layer": (T - h - 1) / ((n + 1) * h) - 1,
+    }
 
 
 @final

@@ -20,6 +20,7 @@ import resource
 import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -202,6 +203,34 @@ def pages() -> dict[str, Any]:
     }
 
 
+def book() -> dict[str, Any]:
+    """Seconds of a clean build of the book, and of a rebuild after one page has changed, in a copy of the project."""
+    root = HERE.parents[1]
+    with tempfile.TemporaryDirectory() as scratch:
+        copy = Path(scratch, "project")
+        shutil.copytree(
+            root, copy, ignore=shutil.ignore_patterns("_build", ".git", ".venv", ".vendor", "__pycache__", ".*_cache")
+        )
+        copy.joinpath(".vendor").symlink_to(root / ".vendor")
+        command = [str(Path(sys.executable).with_name("jupyter-book")), "build", "."]
+        settings = {
+            **os.environ,
+            "PYTHONPATH": str(copy),
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        }
+
+        def run() -> None:
+            done = subprocess.run(command, cwd=copy, env=settings, check=False, capture_output=True, text=True)
+            if done.returncode:
+                sys.exit(done.stdout[-2000:] + done.stderr[-2000:])
+
+        clean, _ = timed(run)
+        page = copy / "chapters" / "interpolation" / "hardmax.md"
+        page.write_text(page.read_text(encoding="utf-8") + "\nOne line more.\n", encoding="utf-8")
+        again, _ = timed(run)
+    return {"clean_s": round(clean, 1), "one_page_s": round(again, 1)}
+
+
 def browser() -> list[dict[str, Any]]:
     """For every explorer: seconds until its Python answers, and the times of answers at the largest slider settings."""
     from playwright.sync_api import sync_playwright
@@ -272,7 +301,7 @@ _SLIDE = """async (index) => {
 }"""
 
 TASKS: dict[str, Callable[[], Any]] = {
-    task.__name__: task for task in (mean, tokens, targets, hardmax, softmax, plain, floats, bits, pages, browser)
+    task.__name__: task for task in (mean, tokens, targets, hardmax, softmax, plain, floats, bits, book, pages, browser)
 }
 
 

@@ -15,9 +15,7 @@ from interp_lib.explorers import softmax as sm
 CASES = [(1, 1, 2, 0), (2, 3, 2, 5), (4, 4, 8, 3)]
 
 
-def arguments(
-    N: int, n: int, d: int, seed: int, tau: float, view: str = "collapsed", bracket: bool = False
-) -> dict[str, object]:
+def arguments(N: int, n: int, d: int, seed: int, tau: float, step: int = 5, bracket: bool = False) -> dict[str, object]:
     more = {f"m{j}": 2 for j in range(1, sm.MOST_SEQUENCES + 1)}
     return {
         "source": sm.RANDOM,
@@ -26,7 +24,7 @@ def arguments(
         "d": d,
         "seed": seed,
         "tau": tau,
-        "view": view,
+        "step": step,
         "bracket": bracket,
         **more,
     }
@@ -71,11 +69,11 @@ def _model(N: int, n: int, d: int, seed: int) -> tuple[il.Transformer, il.Datase
     return il.softmax_interpolant(data), data
 
 
-@pytest.mark.parametrize("view", sm.VIEWS)
-def test_every_view_is_a_picture_with_words(view: str) -> None:
-    shown = sm.EXPLORER.picture(view=view, tau=1.5)
+@pytest.mark.parametrize("step", range(12))
+def test_every_step_is_a_picture_with_words(step: int) -> None:
+    shown = sm.EXPLORER.picture(step=step, tau=1.5)
     root = ElementTree.fromstring(shown.svg)
-    assert view in (root.findtext("{http://www.w3.org/2000/svg}desc") or "")
+    assert f"after block {step} of 11" in (root.findtext("{http://www.w3.org/2000/svg}desc") or "")
 
 
 def test_a_cluster_out_of_its_interval_is_seen() -> None:

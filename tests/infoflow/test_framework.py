@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 
 from interp_lib.infoflow import bounds
 from interp_lib.infoflow import comparison as cp
-from interp_lib.infoflow.cost_law import Use, cheapest_plan, decoding_cost, plan_cost, retrieval_cost
+from interp_lib.infoflow.cost_law import (
+    Use,
+    cheapest_plan,
+    decoding_cost,
+    plan_cost,
+    retrieval_cost,
+    symbolic_exponents,
+)
 from interp_lib.infoflow.depth_separation import smallest_product
 from interp_lib.infoflow.information import Architecture, Global, MaxPosition, PlanError, Specific, follow, renamed
 from interp_lib.infoflow.lens import LensError, measured_modes, read_head, weights_of
@@ -112,6 +119,21 @@ def test_enough_heads_need_no_decoding() -> None:
         assert all(isinstance(mode, MaxPosition) for mode in plan[0])
     # With one head too few, everything is aggregated and decoded.
     assert cheapest_plan(Architecture(8, (2,)), [1, 2, 3], d=1, E=2)[1].exponent == decoding_cost(8, 1, 2)
+
+
+def test_symbolic_exponents_are_those_of_the_law_and_of_the_theorems() -> None:
+    import sympy
+
+    found = symbolic_exponents()
+    sizes = {"T": 17, "d": 2, "E": 3, "k": 5, "n": 2, "h": 2}
+    at = {sympy.Symbol(name, positive=True): value for name, value in sizes.items()}
+    numbers = {name: Fraction(str(expression.subs(at))) for name, expression in found.items()}
+    assert numbers["decoding"] == decoding_cost(17, 2, 3) == bounds.decoding_exponent(34, 3)
+    both = max(numbers["retrieval from above"], numbers["retrieval from below"])
+    assert both == retrieval_cost(5, 17, 2) == bounds.retrieval_exponent(5, 17, 2)
+    assert numbers["pairs in one layer"] == bounds.one_layer_exponent(17, 2, 2)
+    one_layer = judge("min[s,t](f(s,t))", (2,), dimension=2)
+    assert one_layer.exponent == bounds.one_layer_exponent(16, 2, 2)
 
 
 # ---------------------------------------------------------------- trees
