@@ -17,8 +17,8 @@ from ..sequences import Dataset
 from .base import Explorer, Picture, Value, choice, flag, integer
 from .drawing import Drawing, Pair, Panel, Scale, panel
 
-MOST_SEQUENCES: Final = 5
-MOST_TOKENS: Final = 6
+MOST_SEQUENCES: Final = 4
+MOST_TOKENS: Final = 5
 MOST_TARGETS: Final = 3
 EXAMPLE, RANDOM = "running example", "random data"
 

@@ -20,9 +20,9 @@ from .base import Explorer, Picture, Value, choice, integer
 from .drawing import Drawing, Pair, Panel, Scale, colour, panel
 from .hardmax import EXAMPLE, RANDOM, Cloud, as_floats, data_text, flat
 
-MOST_SEQUENCES: Final = 6
-MOST_TOKENS: Final = 8
-MOST_TARGETS: Final = 4
+MOST_SEQUENCES: Final = 5
+MOST_TOKENS: Final = 6
+MOST_TARGETS: Final = 3
 LABELS, CONTEXTS, THRESHOLDS, LINE, DELIVERY = "labels", "contexts", "thresholds", "the line", "delivery"
 STAGES: Final = (LABELS, CONTEXTS, THRESHOLDS, LINE, DELIVERY)
 WORDS: Final = {

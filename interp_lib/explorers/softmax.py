@@ -33,7 +33,7 @@ NAMES: Final = {
     "interpolation": "delivery",
 }
 EXPONENTS: Final = (-6.0, 2.0)
-CURVE: Final = 11
+CURVE: Final = 9
 FLOOR: Final = 1e-16
 
 Rows = list[list[float]]

@@ -13,7 +13,7 @@ from interp_lib.examples import random_dataset, running_example
 from interp_lib.explorers import hardmax as hm
 from interp_lib.explorers.film import Film
 
-CASES = [(1, 1, 2, 0), (2, 1, 2, 5), (3, 4, 2, 1), (5, 6, 16, 3), (4, 2, 5, 7)]
+CASES = [(1, 1, 2, 0), (2, 1, 2, 5), (3, 4, 2, 1), (4, 5, 16, 3), (4, 2, 5, 7)]
 
 
 def arguments(
@@ -53,7 +53,7 @@ def test_every_step_of_the_example_is_a_picture_with_words() -> None:
     depth = il.hardmax_interpolant(running_example()).depth
     phases = set()
     for step in range(depth + 1):
-        shown = hm.picture(hm.EXAMPLE, 3, 4, 2, 0, False, step, **{f"m{j}": 1 for j in range(1, 6)})
+        shown = hm.picture(hm.EXAMPLE, 3, 4, 2, 0, False, step, **{f"m{j}": 1 for j in range(1, hm.MOST_SEQUENCES + 1)})
         root = ElementTree.fromstring(shown.svg)
         assert f"block {step} of {depth}" in (root.findtext("{http://www.w3.org/2000/svg}desc") or "")
         assert shown.limits == {"step": (0, depth)}
