@@ -56,7 +56,8 @@ def picture(target: str, kind: one_layer.RandomKind, heads: int, dimension: int,
     sides = [revealed.sequence(values, face, one_layer.FLOATS) for values in (here, [-x for x in here])]
     states = [model.state(side) for side in sides]
     values = [revealed.target.value(side, one_layer.FLOATS) for side in sides]
-    answers = [model.answer(side) for side in sides]
+    assert model.read_out is not None
+    answers = [model.read_out(state, one_layer.FLOATS) for state in states]
     apart = max(abs(a - b) for a, b in zip(*states, strict=True))
     draw = Drawing(
         640,

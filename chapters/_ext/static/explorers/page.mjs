@@ -309,6 +309,11 @@ const seen = new IntersectionObserver((entries) => {
   }
 }, { rootMargin: '1500px 0px' });
 
+// A reader who comes to an explorer after a moment finds Python running, unless the browser was told to save data.
+const early = () => setTimeout(() => { if (!navigator.connection?.saveData) start().catch(() => {}); }, 500);
+if (document.readyState === 'complete') early();
+else addEventListener('load', early);
+
 addEventListener('hashchange', () => {
   for (const { explorer } of document.querySelectorAll('.explorer')) {
     if (explorer.restore()) explorer.changed();
