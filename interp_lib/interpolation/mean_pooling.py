@@ -91,7 +91,7 @@ def mean_interpolant(data: Dataset, width: int = 4, temperature: Any = None) -> 
     Exactness: exact over Q; ``verify(T, data, temperature="all")`` certifies all temperatures in one call.  The softmax variant is
     certified at its temperature by ``verify(T, data, τ)``.
 
-    Cost: ``O(d Σ n_j)`` rational operations, and sorting.
+    Cost: ``O(d Σ n_j + K Σ n_j + w d M)`` rational operations for ``K`` relabelling knots, and sorting.
 
     Raises: `WidthError` for a width that is no integer or less than 2; `LayerError` for a bad temperature.
 

@@ -75,7 +75,7 @@ def softmax_interpolant(data: Dataset, pad: bool = False) -> Transformer:
     ``critical_temperature`` is a certified lower bound, from the estimates in `interp_lib.interpolation.temperature`;
     `softmax_phases` gives its parts.
 
-    Cost: that of `hardmax_interpolant`, ``O(Σ m_j n_j d + n_j² d)`` for the gaps, and a bisection for each of ``2 M`` parts.
+    Cost: that of `hardmax_interpolant`, ``O(d Σ n_j²)`` for the gaps, and a bisection for each of ``2 M`` parts.
 
     Raises: `TemperatureError` for data so close together that the bound would be below ``2^-4096``.
 

@@ -163,7 +163,7 @@ def collapse_demands(
     Statement: for cluster ``k``, with ``x*`` its leader, ``gap`` is the least ``<x, x* - y>`` over the tokens ``x`` that
     attend to ``x*`` and ``y ≠ x*``; ``slope`` the largest ``|<u, x* - y>| + |<u, x>|``; ``spread`` the largest ``|y_1 - x*_1|``.
 
-    Cost: ``O(n_j² + m_j n_j d)``.
+    Cost: ``O(n_j² d)``.
     """
     rows = tokens.tolist()
     along = project(tokens, tuple(u))
