@@ -337,6 +337,8 @@ class OneLayer:
     ``encode(token, position, arithmetic)`` returns ``[(s_1, v_1), …, (s_h, v_h)]`` with each ``v_i`` of length ``n``.
     ``class_key``: score and value per head of a classification token that is also a key (constants), or None.
     ``length``: the number of tokens, where the encoder knows only so many positions.
+    The encoder must be a formula in the arithmetic's operations: a branch on the value of a token (``if x > 0``) is outside the
+    hypotheses, and in balls it silently takes the branch that is not certain.
     The theorem's symbols: ``heads`` = h, ``dimension`` = n, `sums` = (n + 1) h.
 
     Exactness: as the arithmetic in which it is evaluated.

@@ -123,6 +123,36 @@ def reveal_kth_largest(k: int, length: int, dimension: int | None = None) -> Rev
     return Revealed(target, tuple(range(m)), curve, tuple(completions), Fraction(1, m))
 
 
+def second_largest_model(gamma: float, length: int) -> OneLayer:
+    """One head of dimension 2 that reads the second largest of ``T ≥ 2`` numbers in ``[0, 1]``, whatever ``T``.
+
+    Statement: uniform attention, ``v(x) = (e^{γ(x-1)}, e^{2γ(x-1)})``; from the state ``L_a = (1/a) log Σ e^{a x}`` for ``a = γ, 2γ``, and with
+    ``r = L_γ - L_{2γ}`` the answer ``L_{2γ} + (1/γ) log(γ r)`` errs by at most ``max(1.06, 1.5 log T) / γ``.
+
+    Exactness: as the arithmetic in which it is evaluated; the bound is proved in the book.
+
+    Raises: `BarrierError` unless ``γ > 0`` and ``T ≥ 2``.
+
+    >>> model = second_largest_model(40.0, 3)
+    >>> abs(model.answer([[0.25], [0.75], [0.5]]) - 0.5) < 1.7 / 40
+    True
+    """
+    if not gamma > 0 or length < 2:
+        raise BarrierError(f"gamma, length: expected γ > 0 and T ≥ 2, got {gamma} and {length}")
+
+    def encode(token: Sequence[Scalar], position: int, arithmetic: Arithmetic) -> list[Any]:
+        del position
+        (x,) = token
+        return [(arithmetic.number(0), [arithmetic.exp((x - 1) * gamma), arithmetic.exp((x - 1) * (2 * gamma))])]
+
+    def read_out(z: Sequence[Scalar], arithmetic: Arithmetic) -> Scalar:
+        first, second = (arithmetic.log(v * length) for v in z)
+        # γ L_γ = γ + log Σ e^{γ(x-1)}, and so on; γ r = first - second / 2.
+        return 1 + (second / 2 + arithmetic.log(first - second / 2)) / gamma
+
+    return OneLayer(1, 2, 1, encode, read_out, length=length, name="second largest by two power sums")
+
+
 def smallest_product_target(length: int, token_dimension: int) -> Target:
     """``F(X) = min_{s,t} <x(s), x(t)>``, the target of the depth-separation theorem.
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from interp_lib.fields import rational
+from interp_lib.fields import Ball, rational, working_precision
 from interp_lib.infoflow import barrier as br
 from interp_lib.infoflow import one_layer as ol
 from interp_lib.infoflow import targets as tg
@@ -163,6 +163,24 @@ def test_trained_models_are_refuted_beyond_the_theorem(name: str) -> None:
         assert attack.certificate.gap >= Fraction(2, 5)
 
 
+@given(st.lists(st.fractions(0, 1, max_denominator=40), min_size=2, max_size=12), st.sampled_from([5.0, 20.0, 60.0]))
+def test_the_second_largest_by_two_power_sums(values: list[Fraction], gamma: float) -> None:
+    """Every inequality of the proof, enclosed: the range of ``γ r`` and the error of the answer."""
+    T = len(values)
+    first, second = sorted(values, reverse=True)[:2]
+    with working_precision(256):
+        p = [(Ball(rational(x - first)) * gamma).exp() for x in values]
+        A, B = sum(p, Ball(0)), sum((x * x for x in p), Ball(0))
+        scaled = A.log() - B.log() / 2
+        decay = (Ball(rational(second - first)) * gamma).exp()
+        assert not scaled > (T - 1) * decay
+        assert not scaled < (1 + decay).log() / 2
+        model = tg.second_largest_model(gamma, T)
+        answer = model.answer([[Ball(rational(x))] for x in values], ol.BALLS)
+        error = abs(answer - rational(second))
+        assert error < Ball(max(1.06, 1.5 * math.log(T))) / gamma + Ball(1e-12)
+
+
 @pytest.mark.parametrize(
     ("call", "words"),
     [
@@ -172,6 +190,7 @@ def test_trained_models_are_refuted_beyond_the_theorem(name: str) -> None:
         (lambda: tg.reveal_smallest_product([(1, 1)], 3), "unit vectors"),
         (lambda: tg.reveal_smallest_product([(1, 0), (0, 1)], 2), "length"),
         (lambda: tg.reveal_smallest_product([(1, 0), (1, 0)], 3), "equal"),
+        (lambda: tg.second_largest_model(0, 4), "gamma"),
         (lambda: tg.reveal_retrieval(1, 4), "retrievals"),
         (lambda: tg.reveal_retrieval(3, 4), "length"),
         (lambda: br.collide(ol.random_model(0, 1, 1, 4), 2, 4, 1.5), "gap"),
