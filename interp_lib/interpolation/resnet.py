@@ -6,8 +6,9 @@ Feed-forward layers act on every token alone.  So they interpolate if and only i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
 from itertools import pairwise
 from typing import Literal, final
 
@@ -75,7 +76,7 @@ def token_map(data: Dataset) -> dict[Token, Token]:
     tokens, members = vocabulary(data)
     targets, goals = _numbered_targets(data)
     problem = _state(members, goals, [_as_token(x) for x in tokens.tolist()], targets)
-    found = _search({}, problem)
+    found = _search(problem)
     if found is None:
         raise InfeasibleError(
             "every token has a target common to all its sequences and every target can be reached, but no choice of one target "
@@ -131,34 +132,80 @@ def _shown(token: Token) -> str:
     return "(" + ", ".join(map(str, token)) + ")"
 
 
-def _search(chosen: Mapping[int, int], problem: _Problem) -> dict[int, int] | None:
-    """Choices that meet every demand, or None if there are none."""
-    fixed = dict(chosen)
-    while True:
-        open_demands = []
-        forced = False
-        for y, servers in problem.demands:
-            if any(fixed.get(z) == y for z in servers):
+def _search(problem: _Problem) -> dict[int, int] | None:
+    """Choices that meet every demand, or None if there are none.
+
+    The branches are kept on a list, not on Python's stack: data without shared tokens branch about ``M`` times in a row.
+    Counters of free servers follow each choice and its undoing, so a choice costs only the demands that it touches.
+    """
+    demands = problem.demands
+    touching: list[list[int]] = [[] for _ in problem.allowed]
+    for k, (_, servers) in enumerate(demands):
+        for z in servers:
+            touching[z].append(k)
+    fixed: dict[int, int] = {}
+    trail: list[int] = []
+    free = [len(servers) for _, servers in demands]
+    met = [0] * len(demands)
+    tightest = [(count, k) for k, count in enumerate(free)]
+    heapify(tightest)
+
+    def choose(waiting: list[tuple[int, int]]) -> bool:
+        """Fix the choices and all that they force; False if a demand can no longer be met."""
+        while waiting:
+            z, y = waiting.pop()
+            if z in fixed:
                 continue
-            free = [z for z in servers if z not in fixed]
-            if not free:
-                return None
-            if len(free) == 1:
-                fixed[free[0]] = y
-                forced = True
-            else:
-                open_demands.append((len(free), y, sorted(free)))
-        if not forced:
-            break
-    if not open_demands:
-        return fixed
-    _, y, free = min(open_demands)
-    # One of these tokens must serve.
-    for z in free:
-        found = _search({**fixed, z: y}, problem)
-        if found is not None:
-            return found
-    return None
+            fixed[z] = y
+            trail.append(z)
+            possible = True
+            for k in touching[z]:
+                goal, servers = demands[k]
+                free[k] -= 1
+                met[k] += goal == y
+                if met[k]:
+                    continue
+                if free[k] == 0:
+                    possible = False
+                elif free[k] == 1:
+                    waiting.append((next(w for w in servers if w not in fixed), goal))
+                else:
+                    heappush(tightest, (free[k], k))
+            if not possible:
+                return False
+        return True
+
+    def undo(length: int) -> None:
+        while len(trail) > length:
+            z = trail.pop()
+            y = fixed.pop(z)
+            for k in touching[z]:
+                free[k] += 1
+                met[k] -= demands[k][0] == y
+                heappush(tightest, (free[k], k))
+
+    branches: list[tuple[int, int, Iterator[int]]] = []
+    consistent = choose([(next(iter(servers)), y) for y, servers in demands if len(servers) == 1])
+    while True:
+        if consistent:
+            # Entries are never updated; one is out of date if its demand is met or its count has changed.
+            while tightest and (met[tightest[0][1]] or free[tightest[0][1]] != tightest[0][0]):
+                heappop(tightest)
+            if not tightest:
+                return fixed
+            y, servers = demands[tightest[0][1]]
+            # One of these tokens must serve.
+            branches.append((len(trail), y, iter(sorted(z for z in servers if z not in fixed))))
+        while branches:
+            length, y, untried = branches[-1]
+            undo(length)
+            following = next(untried, None)
+            if following is not None:
+                consistent = choose([(following, y)])
+                break
+            branches.pop()
+        else:
+            return None
 
 
 # ---------------------------------------------------------------- the two schemes

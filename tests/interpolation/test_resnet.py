@@ -103,6 +103,15 @@ def test_a_complete_search_where_no_single_reason_exists() -> None:
         il.resnet_interpolant(triangle)
 
 
+def test_more_demands_than_python_has_stack() -> None:
+    """Every target of data without shared tokens is a branch of the search."""
+    inputs = [[[j, i] for i in range(5)] for j in range(600)]
+    outputs = [[[-j, i] for i in range(3)] for j in range(600)]
+    data = il.Dataset(inputs, outputs)
+    f = token_map(data)
+    assert all({f[x] for x in X} == set(Y) for X, Y in zip(data.inputs, data.outputs, strict=True))
+
+
 def test_bad_arguments_are_named() -> None:
     data = uniform(0, 2, 2, 1, 2)
     with pytest.raises(SchemeError, match="'hats'"):
