@@ -122,8 +122,9 @@ def _compare(outputs: list[list[Point]], data: Dataset, temperature: Fraction | 
     if first is None:
         return Certificate("certified", temperature, "exact over Q", data.N)
     targets = [tuple(row) for row in data.output_matrices[first].tolist()]
-    strays = [x for x in outputs[first] if x not in set(targets)]
-    missed = [y for y in targets if y not in set(outputs[first])]
+    wanted, reached = set(targets), set(outputs[first])
+    strays = [x for x in outputs[first] if x not in wanted]
+    missed = [y for y in targets if y not in reached]
     token, others = (strays[0], targets) if strays else (missed[0], outputs[first])
     gap = root_as_float(min(sum(((a - b) ** 2 for a, b in zip(token, y, strict=True)), rational(0)) for y in others))
     kind = f"output token of inputs[{first}] is no target" if strays else f"target of outputs[{first}] is missed"

@@ -65,6 +65,12 @@ class Budget:
         return sum(self.phases.values())
 
 
+def _alike(name: str, statement: str, phase: str, L: Any, d: Any, rank: int) -> Budget:
+    """The budget of ``L`` blocks of width 4, all with attention matrices of one rank."""
+    structured = L * block_parameters(d, 4, rank, rank)
+    return Budget(name, statement, {phase: L}, structured, structured, L * dense_block_parameters(d, 4))
+
+
 def _hardmax(N: Any, M: Any, d: Any, omega: Any, ceiling: Ceiling) -> Budget:
     del omega, ceiling
     attending, quiet = block_parameters(d, 4, 1, 1), block_parameters(d, 4)
@@ -76,16 +82,7 @@ def _hardmax(N: Any, M: Any, d: Any, omega: Any, ceiling: Ceiling) -> Budget:
 
 def _hardmax_paper(N: Any, M: Any, d: Any, omega: Any, ceiling: Ceiling) -> Budget:
     del omega, ceiling
-    L = 2 * M + 2 * N + 1
-    structured = L * block_parameters(d, 4, 1, 1)
-    return Budget(
-        "hardmax, as stated",
-        "Theorem 1.6, as stated",
-        {"all": L},
-        structured,
-        structured,
-        L * dense_block_parameters(d, 4),
-    )
+    return _alike("hardmax, as stated", "Theorem 1.6, as stated", "all", 2 * M + 2 * N + 1, d, 1)
 
 
 def _softmax(N: Any, M: Any, d: Any, omega: Any, ceiling: Ceiling) -> Budget:
@@ -98,16 +95,7 @@ def _softmax(N: Any, M: Any, d: Any, omega: Any, ceiling: Ceiling) -> Budget:
 
 def _softmax_paper(N: Any, M: Any, d: Any, omega: Any, ceiling: Ceiling) -> Budget:
     del omega, ceiling
-    L = 2 * M + 3 * N
-    structured = L * block_parameters(d, 4, 1, 1)
-    return Budget(
-        "softmax, as stated",
-        "Theorem 1.8, as stated",
-        {"all": L},
-        structured,
-        structured,
-        L * dense_block_parameters(d, 4),
-    )
+    return _alike("softmax, as stated", "Theorem 1.8, as stated", "all", 2 * M + 3 * N, d, 1)
 
 
 def _mean(N: Any, M: Any, d: Any, omega: Any, ceiling: Ceiling) -> Budget:
@@ -126,15 +114,7 @@ def _mean(N: Any, M: Any, d: Any, omega: Any, ceiling: Ceiling) -> Budget:
 
 def _resnet_tokens(N: Any, M: Any, d: Any, omega: Any, ceiling: Ceiling) -> Budget:
     del N, M, ceiling
-    structured = omega * block_parameters(d, 4)
-    return Budget(
-        "resnet, by tokens",
-        "one hat per token",
-        {"tokens": omega},
-        structured,
-        structured,
-        omega * dense_block_parameters(d, 4),
-    )
+    return _alike("resnet, by tokens", "one hat per token", "tokens", omega, d, 0)
 
 
 def _resnet_labels(N: Any, M: Any, d: Any, omega: Any, ceiling: Ceiling) -> Budget:

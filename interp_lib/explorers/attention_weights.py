@@ -13,8 +13,8 @@ from ..examples import random_dataset, running_example
 from ..fields import EXACT, Rational, fraction
 from ..interpolation.four_phase import four_phases
 from .base import Explorer, Picture, choice, integer, log
+from .data import EXAMPLE, RANDOM
 from .drawing import Drawing
-from .hardmax import EXAMPLE, RANDOM
 
 MOST: Final = 6
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from html import escape
 from typing import Final, final
 
+from .data import as_floats, flat
 from .drawing import Drawing, Pair, Panel, Scale, number
-from .hardmax import Journey, as_floats, flat
+from .hardmax import Journey
 
 SECONDS_PER_BLOCK: Final = 1.4
 HOLD: Final = 0.45

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import Any, Final, final
+from typing import Final, final
 
 from ..certificates import verify
-from ..evaluate import states
-from ..examples import random_dataset, running_example
-from ..fields import EXACT, RationalMatrix, first_occurrences, fraction, rational
-from ..files import to_text
+from ..fields import RationalMatrix, first_occurrences, fraction
 from ..interpolation.four_phase import four_phases
 from ..sequences import Dataset
-from .base import Explorer, Picture, Value, choice, flag, integer
+from .base import Explorer, Picture, Value, flag, integer
+from .data import (
+    EXAMPLE,
+    Cloud,
+    Steps,
+    as_floats,
+    chosen_data,
+    chosen_targets,
+    data_controls,
+    downloads,
+    flat,
+    plane,
+)
 from .drawing import Drawing, Pair, Panel, Scale, panel
 
 MOST_SEQUENCES: Final = 4
 MOST_TOKENS: Final = 5
 MOST_TARGETS: Final = 3
-EXAMPLE, RANDOM = "running example", "random data"
 
 PHASES: Final = {
     "input": "the data",
@@ -31,14 +37,12 @@ PHASES: Final = {
     "padding": "padding: nothing moves",
 }
 
-Cloud = tuple[tuple[float, ...], ...]
-
 
 @final
 class Journey:
     """One data set, its interpolant, its certificate, and every token after every block, computed when asked for."""
 
-    __slots__ = ("_passes", "_seen", "certificate", "data", "places", "transformer")
+    __slots__ = ("_steps", "certificate", "data", "places", "transformer")
 
     def __init__(self, data: Dataset, pad: bool = False) -> None:
         parts = four_phases(data)
@@ -47,25 +51,21 @@ class Journey:
         self.places = parts.leaders.places
         self.transformer = T.padded(2 * data.M + 2 * data.N + 1) if pad else T
         self.certificate = verify(self.transformer, data)
-        self._passes = [states(self.transformer, X, EXACT) for X in data.inputs]
-        self._seen: list[tuple[RationalMatrix, ...]] = []
+        self._steps = Steps(self.transformer, data)
 
     def matrices(self, step: int) -> tuple[RationalMatrix, ...]:
         """The tokens of each sequence after block ``step``, exactly."""
-        while len(self._seen) <= step:
-            self._seen.append(tuple(next(s for s in one if s.layer != "feed_forward").tokens for one in self._passes))
-        return self._seen[step]
+        return self._steps.after(step)
 
     def clouds(self, step: int) -> tuple[Cloud, ...]:
         """The first two coordinates of the tokens of each sequence after block ``step``, rounded for drawing.
 
+        >>> from ..examples import running_example
         >>> journey = Journey(running_example())
         >>> journey.clouds(journey.transformer.depth)[0]
         ((-1.0, -1.0), (-1.0, -1.0))
         """
-        return tuple(
-            as_floats([[tokens[i, 0], tokens[i, 1]] for i in range(tokens.nrows())]) for tokens in self.matrices(step)
-        )
+        return plane(self.matrices(step))
 
     def different(self, step: int) -> list[int]:
         """The number of different points of each sequence after block ``step``."""
@@ -81,16 +81,7 @@ class Journey:
 
 @lru_cache(maxsize=16)
 def _journey(source: str, N: int, n: int, m: tuple[int, ...], d: int, seed: int, pad: bool) -> Journey:
-    return Journey(running_example() if source == EXAMPLE else random_dataset(N, n, m, d, seed), pad)
-
-
-def as_floats(tokens: Iterable[Iterable[Any]]) -> Cloud:
-    """Tokens as rows of floats, for drawing only.
-
-    >>> as_floats([[rational(1) / 2, 3]])
-    ((0.5, 3.0),)
-    """
-    return tuple(tuple(float(fraction(rational(v))) for v in token) for token in tokens)
+    return Journey(chosen_data(source, N, n, m, d, seed), pad)
 
 
 def close_up(shown: Journey, box: tuple[float, float, float, float], drawing: Drawing) -> Panel:
@@ -111,15 +102,6 @@ def wide_view(shown: Journey, box: tuple[float, float, float, float], drawing: D
         Scale(-reach, reach, left, left + width, unit=near),
         Scale(-reach, reach, top + height, top, unit=near),
     )
-
-
-def flat(token: Sequence[float]) -> Pair:
-    """The projection that is drawn: the first two coordinates.
-
-    >>> flat((1.0, 2.0, 3.0))
-    (1.0, 2.0)
-    """
-    return token[0], token[1]
 
 
 def draw_state(view: Panel, shown: Journey, step: int, *, arrows: bool = True, size: float = 6) -> None:
@@ -146,8 +128,7 @@ def _inside(view: Panel, point: Pair) -> bool:
 
 def picture(source: str, N: int, n: int, d: int, seed: int, pad: bool, step: int, **targets: int) -> Picture:
     """The state after block ``step``, a close-up beside a view of everything, and the numbers of the theorem."""
-    m = tuple(targets[f"m{j}"] for j in range(1, MOST_SEQUENCES + 1))[:N]
-    shown = _journey(source, N, n, m, d, seed, pad)
+    shown = _journey(source, N, n, chosen_targets(targets, N), d, seed, pad)
     data, T = shown.data, shown.transformer
     step = min(max(int(step), 0), T.depth)
     phase = T.phase_of(step - 1) if step else "input"
@@ -179,25 +160,7 @@ def picture(source: str, N: int, n: int, d: int, seed: int, pad: bool, step: int
         "at their targets": f"{arrived} of {data.N}",
         "certificate": shown.certificate.status,
     }
-    files = {
-        "data.json": lambda: data_text(data),
-        "transformer.json": lambda: to_text(T),
-        "certificate.json": lambda: json.dumps(shown.certificate.explain()),
-    }
-    return Picture(draw.svg(), numbers, {"step": (0, T.depth)}, files)
-
-
-def data_text(data: Dataset) -> str:
-    """The data as JSON text with fractions as strings; `Dataset` accepts them after `fractions.Fraction`.
-
-    >>> json.loads(data_text(running_example()))["outputs"][0]
-    [['-1', '-1']]
-    """
-    sides = {
-        name: [[[str(v) for v in token] for token in tokens] for tokens in side]
-        for name, side in (("inputs", data.inputs), ("outputs", data.outputs))
-    }
-    return json.dumps(sides, indent=1)
+    return Picture(draw.svg(), numbers, {"step": (0, T.depth)}, downloads(data, T, shown.certificate))
 
 
 EXPLORER = Explorer(
@@ -205,15 +168,14 @@ EXPLORER = Explorer(
     "interp_lib.explorers.hardmax:picture",
     (
         integer("step", "after block", 0, 40, 0, play=True),
-        choice("source", "data", (EXAMPLE, RANDOM), EXAMPLE),
-        integer("N", "sequences N", 1, MOST_SEQUENCES, 3, visible_when=("source", (RANDOM,))),
-        integer("n", "tokens per sequence", 1, MOST_TOKENS, 4, visible_when=("source", (RANDOM,))),
-        *(
-            integer(f"m{j}", f"targets m{chr(0x2080 + j)}", 1, MOST_TARGETS, 1 + j % 2, visible_when=("N", j))
-            for j in range(1, MOST_SEQUENCES + 1)
+        *data_controls(
+            EXAMPLE,
+            (MOST_SEQUENCES, 3),
+            (MOST_TOKENS, 4),
+            [1 + j % 2 for j in range(1, MOST_SEQUENCES + 1)],
+            MOST_TARGETS,
+            16,
         ),
-        integer("d", "dimension d", 2, 16, 2, visible_when=("source", (RANDOM,))),
-        integer("seed", "seed", 0, 99, 0, visible_when=("source", (RANDOM,))),
         flag("pad", "pad to 2M + 2N + 1 blocks", False),
     ),
 )

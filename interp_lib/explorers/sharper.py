@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from functools import lru_cache
 from math import ceil
 from typing import Final, final
 
 from ..certificates import Certificate, verify
-from ..evaluate import states
-from ..examples import random_dataset, running_example
-from ..fields import EXACT, Rational, fraction
-from ..files import to_text
+from ..fields import Rational, fraction
 from ..interpolation.line import evaluate_at
 from ..interpolation.mean_pooling import MeanPhases, mean_phases
 from ..sequences import Dataset
 from .base import Explorer, Picture, Value, choice, integer
+from .data import (
+    RANDOM,
+    Cloud,
+    Steps,
+    as_floats,
+    chosen_data,
+    chosen_targets,
+    data_controls,
+    downloads,
+    flat,
+    plane,
+)
 from .drawing import Drawing, Pair, Panel, Scale, colour, panel
-from .hardmax import EXAMPLE, RANDOM, Cloud, as_floats, data_text, flat
 
 MOST_SEQUENCES: Final = 5
 MOST_TOKENS: Final = 6
@@ -38,27 +45,24 @@ WORDS: Final = {
 class Study:
     """One data set with its mean interpolant and the tokens after every block, computed when asked for."""
 
-    __slots__ = ("_passes", "_seen", "certificate", "data", "parts")
+    __slots__ = ("_steps", "certificate", "data", "parts")
 
     def __init__(self, data: Dataset, width: int = 4) -> None:
         self.data = data
         self.parts: MeanPhases = mean_phases(data, width)
         T = self.parts.transformer
         self.certificate: Certificate = verify(T, data, "all")
-        self._passes = [states(T, X, EXACT) for X in data.inputs]
-        self._seen: list[tuple[Cloud, ...]] = []
+        self._steps = Steps(T, data)
 
     def clouds(self, step: int) -> tuple[Cloud, ...]:
-        """The tokens of each sequence after block ``step``.
+        """The first two coordinates of the tokens of each sequence after block ``step``; later ones are zero until delivery.
 
+        >>> from ..examples import running_example
         >>> study = Study(running_example())
         >>> study.clouds(study.parts.transformer.depth)[0]
         ((-1.0, -1.0), (-1.0, -1.0))
         """
-        while len(self._seen) <= step:
-            following = [next(s for s in one if s.layer != "feed_forward").tokens.tolist() for one in self._passes]
-            self._seen.append(tuple(map(as_floats, following)))
-        return self._seen[step]
+        return plane(self._steps.after(step))
 
     def block_of(self, stage: str) -> int:
         """The block after which a stage is complete; for the delivery the one before it starts."""
@@ -70,15 +74,14 @@ class Study:
 
 @lru_cache(maxsize=16)
 def _study(source: str, N: int, n: int, m: tuple[int, ...], d: int, seed: int, width: int) -> Study:
-    return Study(running_example() if source == EXAMPLE else random_dataset(N, n, m, d, seed), width)
+    return Study(chosen_data(source, N, n, m, d, seed), width)
 
 
 def picture(
     stage: str, step: int, source: str, N: int, n: int, d: int, seed: int, width: int, **targets: int
 ) -> Picture:
     """One stage of the construction, and beside it the function of the context with the windows it must meet."""
-    m = tuple(targets[f"m{j}"] for j in range(1, MOST_SEQUENCES + 1))[:N]
-    study = _study(source, N, n, m, d, seed, width)
+    study = _study(source, N, n, chosen_targets(targets, N), d, seed, width)
     data, T = study.data, study.parts.transformer
     deliveries = T.phases["delivery"]
     step = min(max(int(step), 0), deliveries)
@@ -113,32 +116,34 @@ def picture(
         "knots for thresholds": len(study.parts.thresholds),
         "certificate": f"{study.certificate.status} at every temperature",
     }
-    files = {
-        "data.json": lambda: data_text(data),
-        "transformer.json": lambda: to_text(T),
-        "certificate.json": lambda: json.dumps(study.certificate.explain()),
-    }
-    return Picture(draw.svg(), numbers, {"step": (0, deliveries)}, files)
+    return Picture(draw.svg(), numbers, {"step": (0, deliveries)}, downloads(data, T, study.certificate))
 
 
 def _f(value: Rational) -> float:
     return float(fraction(value))
 
 
-def _draw_labels(draw: Drawing, box: tuple[float, float, float, float], study: Study) -> None:
+def _rows(
+    draw: Drawing, box: tuple[float, float, float, float], N: int, values: Sequence[float], heading: str
+) -> Panel:
+    """A panel with one horizontal line per sequence, and the scale of ``values`` under it."""
     left, top, width, height = box
-    labels = [list(map(_f, own)) for own in study.parts.labels]
-    low, high = min(map(min, labels)), max(map(max, labels))
+    low, high = min(values), max(values)
     margin = 0.06 * (high - low) or 1.0
-    N = study.data.N
     view = Panel(draw, Scale(low - margin, high + margin, left, left + width), Scale(N + 0.7, 0.3, top + height, top))
-    view.frame(heading="labels and their means", ticks=False)
+    view.frame(heading=heading, ticks=False)
     for value, text in view.x.ticks():
         draw.text(view.x(value), top + height + 17, text, size=13, anchor="middle")
-    for j, own in enumerate(labels):
+    for j in range(N):
         draw.line(view(low, j + 1), view(high, j + 1), opacity=0.3)
-        mean = sum(own) / len(own)
-        x, y = view(mean, j + 1)
+    return view
+
+
+def _draw_labels(draw: Drawing, box: tuple[float, float, float, float], study: Study) -> None:
+    labels = [list(map(_f, own)) for own in study.parts.labels]
+    view = _rows(draw, box, study.data.N, [t for own in labels for t in own], "labels and their means")
+    for j, own in enumerate(labels):
+        x, y = view(sum(own) / len(own), j + 1)
         draw.line((x, y - 11), (x, y + 11), stroke=colour(j), width=2.5)
         for t in own:
             draw.mark(*view(t, j + 1), j)
@@ -160,20 +165,12 @@ def _draw_plane(
 
 
 def _draw_line(draw: Drawing, box: tuple[float, float, float, float], study: Study, clouds: Sequence[Cloud]) -> None:
-    left, top, width, height = box
-    targets = [y[0] for Y in study.data.outputs for y in as_floats(Y)]
-    values = [x[0] for cloud in clouds for x in cloud] + targets
-    low, high = min(values), max(values)
-    margin = 0.05 * (high - low) or 1.0
-    N = study.data.N
-    view = Panel(draw, Scale(low - margin, high + margin, left, left + width), Scale(N + 0.7, 0.3, top + height, top))
-    view.frame(heading="the line", ticks=False)
-    for value, text in view.x.ticks():
-        draw.text(view.x(value), top + height + 17, text, size=13, anchor="middle")
-    for j, cloud in enumerate(clouds):
-        draw.line(view(low, j + 1), view(high, j + 1), opacity=0.3)
-        for y in as_floats(study.data.outputs[j]):
-            draw.mark(*view(y[0], j + 1), j, size=7, hollow=True)
+    targets = [[y[0] for y in as_floats(Y)] for Y in study.data.outputs]
+    values = [x[0] for cloud in clouds for x in cloud] + [y for own in targets for y in own]
+    view = _rows(draw, box, study.data.N, values, "the line")
+    for j, (cloud, own) in enumerate(zip(clouds, targets, strict=True)):
+        for y in own:
+            draw.mark(*view(y, j + 1), j, size=7, hollow=True)
         for t in {x[0] for x in cloud}:
             draw.mark(*view(t, j + 1), j)
 
@@ -228,15 +225,14 @@ EXPLORER = Explorer(
     (
         choice("stage", "stage", STAGES, CONTEXTS),
         integer("step", "delivery block", 0, 8, 0, play=True, visible_when=("stage", (DELIVERY,))),
-        choice("source", "data", (EXAMPLE, RANDOM), RANDOM),
-        integer("N", "sequences N", 1, MOST_SEQUENCES, 4, visible_when=("source", (RANDOM,))),
-        integer("n", "tokens per sequence", 1, MOST_TOKENS, 5, visible_when=("source", (RANDOM,))),
-        *(
-            integer(f"m{j}", f"targets m{chr(0x2080 + j)}", 1, MOST_TARGETS, 1 + j % 3, visible_when=("N", j))
-            for j in range(1, MOST_SEQUENCES + 1)
+        *data_controls(
+            RANDOM,
+            (MOST_SEQUENCES, 4),
+            (MOST_TOKENS, 5),
+            [1 + j % 3 for j in range(1, MOST_SEQUENCES + 1)],
+            MOST_TARGETS,
+            16,
         ),
-        integer("d", "dimension d", 2, 16, 2, visible_when=("source", (RANDOM,))),
-        integer("seed", "seed", 0, 99, 0, visible_when=("source", (RANDOM,))),
         integer("width", "width w", 2, 8, 4),
     ),
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from fractions import Fraction
@@ -10,16 +9,14 @@ from functools import lru_cache
 from typing import Final, final
 
 from ..certificates import Certificate, verify
-from ..examples import random_dataset, running_example
 from ..fields import fraction
-from ..files import to_text
 from ..interpolation.critical import Break, measured_critical_temperature
 from ..interpolation.softmax import SoftmaxPhases, softmax_phases
 from ..layers import Transformer
 from ..sequences import Dataset
-from .base import Explorer, Picture, Value, choice, flag, integer, log
+from .base import Explorer, Picture, Value, flag, integer, log
+from .data import EXAMPLE, as_floats, chosen_data, chosen_targets, data_controls, downloads, flat
 from .drawing import Drawing, Pair, Panel, Scale, colour
-from .hardmax import EXAMPLE, RANDOM, as_floats, data_text, flat
 
 MOST_SEQUENCES: Final = 4
 MOST_TOKENS: Final = 4
@@ -155,7 +152,7 @@ class Study:
 
 @lru_cache(maxsize=8)
 def _study(source: str, N: int, n: int, m: tuple[int, ...], d: int, seed: int) -> Study:
-    return Study(running_example() if source == EXAMPLE else random_dataset(N, n, m, d, seed, largest=1))
+    return Study(chosen_data(source, N, n, m, d, seed, largest=1))
 
 
 @lru_cache(maxsize=64)
@@ -173,6 +170,7 @@ def radii(study: Study, clouds: Sequence[Sequence[Rows]]) -> list[tuple[int, flo
 
     A value below 1 means that the whole cluster lies where the layer is constant.
 
+    >>> from ..examples import running_example
     >>> study = Study(running_example())
     >>> all(value < 1 for _, value in radii(study, study.clouds(1e-3)))
     True
@@ -196,8 +194,7 @@ def picture(
     source: str, N: int, n: int, d: int, seed: int, tau: float, step: int, bracket: bool, **targets: int
 ) -> Picture:
     """Clouds after one phase, the distance curve, and the clusters against their plateaus, at temperature ``tau``."""
-    m = tuple(targets[f"m{j}"] for j in range(1, MOST_SEQUENCES + 1))[:N]
-    study = _study(source, N, n, m, d, seed)
+    study = _study(source, N, n, chosen_targets(targets, N), d, seed)
     data, T = study.data, study.parts.transformer
     clouds = study.clouds(tau)
     step = min(max(int(step), 0), T.depth)
@@ -236,12 +233,7 @@ def picture(
     if found is not None:
         numbers["certified at"] = float(found.below)
         numbers["refuted at"] = "never" if found.above is None else float(found.above)
-    files = {
-        "data.json": lambda: data_text(data),
-        "transformer.json": lambda: to_text(T),
-        "certificate.json": lambda: json.dumps(certificate.explain()),
-    }
-    return Picture(draw.svg(), numbers, {"step": (0, T.depth)}, files)
+    return Picture(draw.svg(), numbers, {"step": (0, T.depth)}, downloads(data, T, certificate))
 
 
 def _draw_clouds(draw: Drawing, study: Study, clouds: Sequence[Rows], heading: str) -> None:
@@ -301,15 +293,14 @@ EXPLORER = Explorer(
     (
         log("tau", "temperature τ", *EXPONENTS, 0.5, 0.125),
         integer("step", "after block", 0, 40, 6, play=True),
-        choice("source", "data", (EXAMPLE, RANDOM), EXAMPLE),
-        integer("N", "sequences N", 1, MOST_SEQUENCES, 3, visible_when=("source", (RANDOM,))),
-        integer("n", "tokens per sequence", 1, MOST_TOKENS, 4, visible_when=("source", (RANDOM,))),
-        *(
-            integer(f"m{j}", f"targets m{chr(0x2080 + j)}", 1, MOST_TARGETS, 1 + j % 2, visible_when=("N", j))
-            for j in range(1, MOST_SEQUENCES + 1)
+        *data_controls(
+            EXAMPLE,
+            (MOST_SEQUENCES, 3),
+            (MOST_TOKENS, 4),
+            [1 + j % 2 for j in range(1, MOST_SEQUENCES + 1)],
+            MOST_TARGETS,
+            8,
         ),
-        integer("d", "dimension d", 2, 8, 2, visible_when=("source", (RANDOM,))),
-        integer("seed", "seed", 0, 99, 0, visible_when=("source", (RANDOM,))),
         flag("bracket", "bracket the break point", False),
     ),
 )

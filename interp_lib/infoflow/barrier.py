@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, Literal, final
 
-from ..fields import Ball, BallMatrix, BallSeries, UndecidedError, rational, working_precision
+from ..fields import Ball, BallMatrix, BallSeries, UndecidedError, fraction, rational, working_precision
 from .one_layer import (
     BALL_DUALS,
     BALLS,
@@ -682,9 +682,7 @@ def _krawczyk(system: _System, centre: list[Fraction], radius: Fraction, inverse
 
 def _dyadic(value: Ball, bits: int) -> Fraction:
     """The midpoint as a fraction, rounded to a multiple of ``2^-bits``."""
-    mantissa, exponent = value.mid().man_exp()
-    exact = Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
-    return Fraction(round(exact * (1 << bits)), 1 << bits)
+    return Fraction(round(fraction(value.mid().fmpq()) * (1 << bits)), 1 << bits)
 
 
 def _enclosure(parameter: Parameter, radius: Fraction) -> Ball:
@@ -697,9 +695,7 @@ def _lower_bound(difference: Ball) -> Fraction:
     least = difference.abs_lower()
     if not (difference.is_finite() and least > 0):
         return Fraction(0)
-    mantissa, exponent = least.lower().man_exp()
-    exact = Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
-    return Fraction(max(0, math.floor(exact * (1 << 48))), 1 << 48)
+    return Fraction(max(0, math.floor(fraction(least.lower().fmpq()) * (1 << 48))), 1 << 48)
 
 
 # ---------------------------------------------------------------- beyond the theorem: scalar order statistics

@@ -17,6 +17,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Any, final
 
+from .bounds import decoding_exponent, retrieval_exponent
 from .information import Architecture, Global, History, MaxPosition, Mode, Plan, PlanError, follow
 
 
@@ -26,7 +27,7 @@ def decoding_cost(tokens: int, d: int, E: int) -> Fraction:
     >>> decoding_cost(8, 2, 4), decoding_cost(2, 2, 4)
     (Fraction(3, 1), Fraction(0, 1))
     """
-    return max(Fraction(0), Fraction(tokens * d, E) - 1)
+    return max(Fraction(0), decoding_exponent(tokens * d, E))
 
 
 def retrieval_cost(k: int, T: int, n: int) -> Fraction:
@@ -37,7 +38,7 @@ def retrieval_cost(k: int, T: int, n: int) -> Fraction:
     """
     if not 1 <= k <= T:
         raise PlanError(f"k is {k}; a number from 1 to T = {T} is required")
-    return Fraction(0) if k in (1, T) else max(Fraction(0), Fraction(max(T - k, k - 1), n + 1) - 1)
+    return Fraction(0) if k in (1, T) else max(Fraction(0), retrieval_exponent(k, T, n))
 
 
 def symbolic_exponents() -> dict[str, Any]:

@@ -19,7 +19,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Final, Literal, final
 
-from ..fields import Ball, IntegerMatrix, rational, working_precision
+from ..fields import Ball, IntegerMatrix, fraction, rational, working_precision
 from .one_layer import BALLS, FLOATS, OneLayer, Scalar
 from .targets import BarrierError, Revealed
 
@@ -226,10 +226,8 @@ def _certify(
 
 def _down(value: Ball) -> Fraction:
     """A rational not above the value, with a short denominator."""
-    exact = value.fmpq()
-    return Fraction(math.floor(Fraction(int(exact.p), int(exact.q)) * (1 << 64)), 1 << 64)
+    return Fraction(math.floor(fraction(value.fmpq()) * (1 << 64)), 1 << 64)
 
 
 def _up(value: Ball) -> Fraction:
-    exact = value.fmpq()
-    return Fraction(math.ceil(Fraction(int(exact.p), int(exact.q)) * (1 << 128)), 1 << 128)
+    return Fraction(math.ceil(fraction(value.fmpq()) * (1 << 128)), 1 << 128)

@@ -21,7 +21,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Final, Literal, final
 
-from .comparison import Combination, Comparison, Expression, TokenFunction, comparisons, dimension, order, shape
+from .comparison import Combination, Comparison, Expression, TokenFunction, comparisons, order, shape
 from .cost_law import decoding_cost, retrieval_cost
 from .information import Architecture
 
@@ -201,13 +201,3 @@ def _smallest(tasks: Tasks) -> tuple[int, ...] | None:
                 key = (sum(heads), layers, heads)
                 best = key if best is None or key < best else best
     return None if best is None else best[2]
-
-
-def intrinsic_dimension(target: Expression) -> int:
-    """``β₁`` under the name of the experiments: the number of different comparisons.
-
-    >>> from .comparison import parse
-    >>> intrinsic_dimension(parse("max[s,t](f(s,t)) + max[s,t](g(s,t))"))
-    2
-    """
-    return dimension(target)

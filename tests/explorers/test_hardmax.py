@@ -11,6 +11,7 @@ import pytest
 import interp_lib as il
 from interp_lib.examples import random_dataset, running_example
 from interp_lib.explorers import hardmax as hm
+from interp_lib.explorers.data import EXAMPLE, RANDOM, as_floats
 from interp_lib.explorers.film import Film
 
 CASES = [(1, 1, 2, 0), (2, 1, 2, 5), (3, 4, 2, 1), (4, 5, 16, 3), (4, 2, 5, 7)]
@@ -20,7 +21,7 @@ def arguments(
     N: int, n: int, d: int, seed: int, step: int, m: int = 2, pad: bool = False
 ) -> dict[str, int | str | bool]:
     more = {f"m{j}": m for j in range(1, hm.MOST_SEQUENCES + 1)}
-    return {"source": hm.RANDOM, "N": N, "n": n, "d": d, "seed": seed, "pad": pad, "step": step, **more}
+    return {"source": RANDOM, "N": N, "n": n, "d": d, "seed": seed, "pad": pad, "step": step, **more}
 
 
 @pytest.mark.parametrize(("N", "n", "d", "seed"), CASES)
@@ -44,7 +45,7 @@ def test_steps_are_the_exact_trace(N: int, n: int, d: int, seed: int) -> None:
     for step in (T.depth, 0, T.depth // 2):  # in any order
         for X, cloud in zip(data.inputs, journey.clouds(step), strict=True):
             tokens = T.trace(X, field=il.EXACT)[2 * step].tokens
-            assert cloud == hm.as_floats([x[:2] for x in tokens])
+            assert cloud == as_floats([x[:2] for x in tokens])
         assert journey.different(step) == [len(set(T.trace(X, field=il.EXACT)[2 * step].tokens)) for X in data.inputs]
     assert (journey.arrived(0), journey.arrived(T.depth)) == (0, N)
 
@@ -53,7 +54,7 @@ def test_every_step_of_the_example_is_a_picture_with_words() -> None:
     depth = il.hardmax_interpolant(running_example()).depth
     phases = set()
     for step in range(depth + 1):
-        shown = hm.picture(hm.EXAMPLE, 3, 4, 2, 0, False, step, **{f"m{j}": 1 for j in range(1, hm.MOST_SEQUENCES + 1)})
+        shown = hm.picture(EXAMPLE, 3, 4, 2, 0, False, step, **{f"m{j}": 1 for j in range(1, hm.MOST_SEQUENCES + 1)})
         root = ElementTree.fromstring(shown.svg)
         assert f"block {step} of {depth}" in (root.findtext("{http://www.w3.org/2000/svg}desc") or "")
         assert shown.limits == {"step": (0, depth)}

@@ -11,6 +11,7 @@ import pytest
 import interp_lib as il
 from interp_lib.examples import random_dataset, running_example
 from interp_lib.explorers import softmax as sm
+from interp_lib.explorers.data import RANDOM
 
 CASES = [(1, 1, 2, 0), (2, 3, 2, 5), (4, 4, 8, 3)]
 
@@ -18,7 +19,7 @@ CASES = [(1, 1, 2, 0), (2, 3, 2, 5), (4, 4, 8, 3)]
 def arguments(N: int, n: int, d: int, seed: int, tau: float, step: int = 5, bracket: bool = False) -> dict[str, object]:
     more = {f"m{j}": 2 for j in range(1, sm.MOST_SEQUENCES + 1)}
     return {
-        "source": sm.RANDOM,
+        "source": RANDOM,
         "N": N,
         "n": n,
         "d": d,

@@ -27,6 +27,7 @@ from interp_lib.interpolation.temperature import (
     leak_bound,
     mean_below_maximum,
 )
+from tests.datasets import data_sets
 
 
 def random_data(seed: int, N: int, m: int, n: int, d: int, shared: bool = True) -> il.Dataset:
@@ -39,17 +40,6 @@ def random_data(seed: int, N: int, m: int, n: int, d: int, shared: bool = True) 
         if all(sorted(drawn) != sorted(other) for other in inputs):
             inputs.append(drawn)
     return il.Dataset(inputs, [[[source.random() for _ in range(d)] for _ in range(m)] for _ in range(N)])
-
-
-@st.composite
-def data_sets(draw: Any) -> il.Dataset:
-    """Sequences that share tokens or contain each other; integers, so that collisions and ties are common."""
-    d = draw(st.sampled_from([2, 2, 3, 8]))
-    coordinate = st.integers(-3, 3).map(lambda k: Fraction(k, 2))
-    token = st.tuples(*[coordinate] * d)
-    inputs = draw(st.lists(st.frozensets(token, min_size=1, max_size=4), min_size=1, max_size=6, unique=True))
-    outputs = [draw(st.lists(token, min_size=1, max_size=min(3, len(x)), unique=True)) for x in inputs]
-    return il.Dataset([sorted(x) for x in inputs], outputs)
 
 
 # ---------------------------------------------------------------- the theorem
