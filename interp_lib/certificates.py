@@ -15,7 +15,7 @@ from typing import Any, Literal, final
 
 from .enclosure import EnclosedOutputs, EnclosedToken, enclose_outputs
 from .exact_outputs import exact_outputs
-from .fields import Ball, Rational, fraction, rational, working_precision
+from .fields import Ball, Rational, decimal_text, fraction, rational, working_precision
 from .layers import LayerError, Transformer, read_temperature
 from .sequences import Dataset, Token, root_as_float, squared_hausdorff_distance
 
@@ -128,7 +128,7 @@ def _compare(outputs: list[list[Point]], data: Dataset, temperature: Fraction | 
     token, others = (strays[0], targets) if strays else (missed[0], outputs[first])
     gap = root_as_float(min(sum(((a - b) ** 2 for a, b in zip(token, y, strict=True)), rational(0)) for y in others))
     kind = f"output token of inputs[{first}] is no target" if strays else f"target of outputs[{first}] is missed"
-    where = ", ".join(f"{float(fraction(v)):.12g}" for v in token)
+    where = ", ".join(decimal_text(fraction(v), 12) for v in token)
     return Certificate(
         "refuted",
         temperature,
@@ -252,4 +252,4 @@ def _outward(low: Ball, high: Ball) -> tuple[float, float]:
 def _at(temperature: Fraction | Literal["all"]) -> str:
     if temperature == "all":
         return "under hardmax and at every temperature"
-    return "under hardmax" if temperature == 0 else f"at temperature {float(temperature):.6g}"
+    return "under hardmax" if temperature == 0 else f"at temperature {decimal_text(temperature, 6)}"

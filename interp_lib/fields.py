@@ -106,6 +106,18 @@ def fraction(value: Rational) -> Fraction:
     return Fraction(int(value.p), int(value.q))
 
 
+def decimal_text(value: Fraction, digits: int) -> str:
+    """The number rounded for people; exact numbers may lie beyond all floats.
+
+    >>> decimal_text(Fraction(1, 3), 4), decimal_text(Fraction(-(10**400)), 4)
+    ('0.3333', 'beyond -1e308')
+    """
+    try:
+        return f"{float(value):.{digits}g}"
+    except OverflowError:
+        return "beyond 1e308" if value > 0 else "beyond -1e308"
+
+
 def rational_matrix(rows: Sequence[Sequence[Any]], columns: int | None = None) -> RationalMatrix:
     """The matrix with the given rows; ``columns`` is needed only when there are no rows.
 

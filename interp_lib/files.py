@@ -53,7 +53,63 @@ def save(T: Transformer, path: str | os.PathLike[str]) -> None:
     ...     load(Path(folder, "T.json")) == Transformer([Block.identity(2)])
     True
     """
-    target, text = Path(path), to_text(T)
+    write_whole(path, to_text(T))
+
+
+def to_text(T: Transformer) -> str:
+    """The text that `save` writes.
+
+    >>> from interp_lib.layers import Block
+    >>> json.loads(to_text(Transformer([Block.identity(2)])))["d"]
+    2
+    """
+    return signed_text(_content(T))
+
+
+def digest(T: Transformer) -> str:
+    """The sha256 that `save` writes into the file: it names the weights, phases and critical temperature.
+
+    >>> from interp_lib.layers import Block
+    >>> len(digest(Transformer([Block.identity(2)])))
+    64
+    """
+    return _digest(_content(T))
+
+
+def load(path: str | os.PathLike[str]) -> Transformer:
+    """Read a transformer that `save` has written.
+
+    Exactness: exact over Q.
+
+    Raises: `FileError` for a foreign, damaged or newer file; `OSError` when it cannot be read.
+
+    Example: see `save`.
+    """
+    source = Path(path)
+    content = read_signed(source, FORMAT, VERSION, "a transformer")
+    try:
+        blocks = [_block(entry) for entry in content["blocks"]]
+        phases = {str(name): int(count) for name, count in content["phases"]}
+        critical = content["critical_temperature"]
+        T = Transformer(blocks, phases, None if critical is None else Fraction(critical))
+    except (KeyError, TypeError, ValueError, ZeroDivisionError, LayerError) as problem:
+        raise FileError(f"{source.name} is malformed: {type(problem).__name__}: {problem}") from None
+    if content.get("d") != T.d:
+        raise FileError(f"{source.name} says d = {content.get('d')!r} but its blocks act on R^{T.d}")
+    return T
+
+
+def write_whole(path: str | os.PathLike[str], text: str) -> None:
+    """Write a text file so that it appears whole or not at all.
+
+    Raises: `OSError` when the folder is missing or not writable; an existing file is then untouched.
+
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_whole(Path(folder, "a.txt"), "ü")
+    ...     Path(folder, "a.txt").read_text(encoding="utf-8")
+    'ü'
+    """
+    target = Path(path)
     # A temporary file in the same folder, renamed at the end: a reader never sees half a file.
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp")
     try:
@@ -67,48 +123,32 @@ def save(T: Transformer, path: str | os.PathLike[str]) -> None:
         raise
 
 
-def to_text(T: Transformer) -> str:
-    """The text that `save` writes.
+def signed_text(content: dict[str, Any]) -> str:
+    """The content as JSON text with its own digest, which `read_signed` compares.
 
-    >>> from interp_lib.layers import Block
-    >>> json.loads(to_text(Transformer([Block.identity(2)])))["d"]
-    2
+    >>> sorted(json.loads(signed_text({"format": "example"})))
+    ['format', 'sha256']
     """
-    content = _content(T)
-    return json.dumps({**content, "sha256": _digest(content)}, indent=1, ensure_ascii=False) + "\n"
+    return json.dumps({**content, "sha256": _digest(content)}, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def load(path: str | os.PathLike[str]) -> Transformer:
-    """Read a transformer that `save` has written.
-
-    Exactness: exact over Q.
+def read_signed(source: Path, kind: str, version: int, noun: str) -> dict[str, Any]:
+    """The content of a file of `signed_text`, without the digest, which is checked.
 
     Raises: `FileError` for a foreign, damaged or newer file; `OSError` when it cannot be read.
-
-    Example: see `save`.
     """
-    source = Path(path)
     try:
         content = json.loads(source.read_bytes().decode("utf-8"))
-    except ValueError as problem:
+    except (ValueError, RecursionError) as problem:
         raise FileError(f"{source.name} is not JSON text: {problem}") from None
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise FileError(f'{source.name} does not say "format": "{FORMAT}"')
-    if content.get("version") != VERSION:
-        raise FileError(f"{source.name} has version {content.get('version')!r}; this library reads version {VERSION}")
+    if not isinstance(content, dict) or content.get("format") != kind:
+        raise FileError(f'{source.name} is not {noun} file: it does not say "format": "{kind}"')
+    if content.get("version") != version:
+        raise FileError(f"{source.name} has version {content.get('version')!r}; this library reads version {version}")
     stated = content.pop("sha256", None)
     if stated != _digest(content):
         raise FileError(f"{source.name} is damaged: its content does not match its sha256")
-    try:
-        blocks = [_block(entry) for entry in content["blocks"]]
-        phases = {str(name): int(count) for name, count in content["phases"]}
-        critical = content["critical_temperature"]
-        T = Transformer(blocks, phases, None if critical is None else Fraction(critical))
-    except (KeyError, TypeError, ValueError, ZeroDivisionError, LayerError) as problem:
-        raise FileError(f"{source.name} is malformed: {type(problem).__name__}: {problem}") from None
-    if content.get("d") != T.d:
-        raise FileError(f"{source.name} says d = {content.get('d')!r} but its blocks act on R^{T.d}")
-    return T
+    return content
 
 
 def _content(T: Transformer) -> dict[str, Any]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, final
 
+from ..certificate_files import certificate_text
 from ..certificates import Certificate
+from ..data_files import data_text
 from ..evaluate import states
 from ..examples import random_dataset, running_example
 from ..fields import EXACT, RationalMatrix, fraction, rational
@@ -106,23 +107,10 @@ def flat(token: Sequence[float]) -> Pair:
     return token[0], token[1]
 
 
-def data_text(data: Dataset) -> str:
-    """The data as JSON text with fractions as strings; `Dataset` accepts them after `fractions.Fraction`.
-
-    >>> json.loads(data_text(running_example()))["outputs"][0]
-    [['-1', '-1']]
-    """
-    sides = {
-        name: [[[str(v) for v in token] for token in tokens] for tokens in side]
-        for name, side in (("inputs", data.inputs), ("outputs", data.outputs))
-    }
-    return json.dumps(sides, indent=1)
-
-
 def downloads(data: Dataset, T: Transformer, certificate: Certificate) -> dict[str, Callable[[], str]]:
-    """The files of an explorer: data, weights, and the certificate in words."""
+    """The files of an explorer: data, weights, and the certificate; `python -m interp_lib check` takes all three."""
     return {
         "data.json": lambda: data_text(data),
         "transformer.json": lambda: to_text(T),
-        "certificate.json": lambda: json.dumps(certificate.explain()),
+        "certificate.json": lambda: certificate_text(certificate, T, data),
     }

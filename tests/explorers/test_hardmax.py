@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from fractions import Fraction
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
 import interp_lib as il
+from interp_lib.command_line import main
+from interp_lib.data_files import read_dataset
 from interp_lib.examples import random_dataset, running_example
 from interp_lib.explorers import hardmax as hm
 from interp_lib.explorers.data import EXAMPLE, RANDOM, as_floats
@@ -62,18 +63,15 @@ def test_every_step_of_the_example_is_a_picture_with_words() -> None:
     assert len(phases) == 5
 
 
-def test_files_are_the_data_and_the_weights(tmp_path: object) -> None:
-    from pathlib import Path
-
+def test_files_are_the_data_the_weights_and_a_certificate(tmp_path: Path) -> None:
     shown = hm.picture(**arguments(2, 3, 2, 4, step=1))  # type: ignore[arg-type]
-    data = random_dataset(2, 3, [2, 2], 2, 4)
-    sides = json.loads(shown.files["data.json"]())
-    read = [[[[Fraction(v) for v in x] for x in tokens] for tokens in sides[s]] for s in ("inputs", "outputs")]
-    assert il.Dataset(*read) == data
-    path = Path(str(tmp_path), "transformer.json")
-    path.write_text(shown.files["transformer.json"](), encoding="utf-8")
-    assert il.load(path) == il.hardmax_interpolant(data)
-    assert "certified" in json.loads(shown.files["certificate.json"]())
+    paths = {name: tmp_path / name for name in shown.files}
+    for name, path in paths.items():
+        path.write_text(shown.files[name](), encoding="utf-8")
+    data, transformer, certificate = (str(paths[f"{name}.json"]) for name in ("data", "transformer", "certificate"))
+    assert read_dataset(data) == random_dataset(2, 3, [2, 2], 2, 4)
+    assert il.load(transformer) == il.hardmax_interpolant(read_dataset(data))
+    assert main(["check", certificate, transformer, data]) == 0
 
 
 def test_the_film_has_a_path_for_every_token() -> None:
