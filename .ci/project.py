@@ -102,7 +102,7 @@ def main() -> None:
     run(python, "-m", "ruff", "check", ".")
     run(python, "-m", "mypy")
     # Unit tests and doctests first: they are quick and say most.
-    run(python, "-m", "pytest", "-q", "--doctest-modules", "-m", "not browser", "tests", "interp_lib")
+    run(python, "-m", "pytest", "-q", "--doctest-modules", "-m", "not browser", "tests", "interp_lib", "chapters/_ext")
     build_book(python)
     browser()
     run(python, "-m", "pytest", "-q", "-m", "browser", "tests/browser")
