@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 
-from ..infoflow import barrier, one_layer, targets
+from ..infoflow import barrier, collision, one_layer, recheck, targets
 from .base import Explorer, Picture, Value, choice, integer, real
 from .drawing import Drawing, Panel, Scale, colour
 
@@ -19,7 +19,7 @@ STEPS: Final = 25
 @lru_cache(maxsize=32)
 def _attack(
     target: str, kind: one_layer.RandomKind, heads: int, dimension: int, seed: int
-) -> tuple[one_layer.OneLayer, targets.Revealed, barrier.Attack, barrier.Recheck | None]:
+) -> tuple[one_layer.OneLayer, targets.Revealed, collision.Attack, recheck.Recheck | None]:
     q = (dimension + 1) * heads
     if target == MEDIAN:
         revealed = targets.reveal_kth_largest(q + 1, 2 * q + 1)
@@ -30,7 +30,7 @@ def _attack(
     model = one_layer.random_model(seed, heads, dimension, length, token_dimension=token, kind=kind)
     # A few starts only: where they fail, the picture says so at once instead of making the reader wait.
     attack = barrier.refute(model, revealed, starts=4, methods=("newton",))
-    again = None if attack.certificate is None else barrier.recheck(model, revealed, attack.certificate)
+    again = None if attack.certificate is None else recheck.recheck(model, revealed, attack.certificate)
     return model, revealed, attack, again
 
 
@@ -84,7 +84,7 @@ def picture(target: str, kind: one_layer.RandomKind, heads: int, dimension: int,
     return Picture(draw.svg(), numbers, {}, {"certificate.json": lambda: certificate_text(certificate)})
 
 
-def certificate_text(certificate: barrier.Certificate) -> str:
+def certificate_text(certificate: collision.Certificate) -> str:
     """Everything that a second program needs to prove the certificate again, fractions as strings.
 
     >>> model, revealed, attack, _ = _attack(PRODUCT, "tanh", 1, 1, 0)

@@ -12,9 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from interp_lib.fields import Ball, rational, working_precision
-from interp_lib.infoflow import barrier as br
 from interp_lib.infoflow import one_layer as ol
 from interp_lib.infoflow import targets as tg
+from interp_lib.infoflow.barrier import refute
+from interp_lib.infoflow.collision import Certificate, confront, inputs
+from interp_lib.infoflow.order_statistics import collide, widest_collision
+from interp_lib.infoflow.recheck import recheck
 
 parameters = st.fractions(-1, 1, max_denominator=64)
 
@@ -52,16 +55,16 @@ def test_random_models_collide_and_the_proof_is_proved_again(kind: Any, heads: i
     q = (dimension + 1) * heads
     revealed = tg.reveal_kth_largest(q + 1, 2 * q + 1)
     model = ol.random_model(7, heads, dimension, 2 * q + 1, kind=kind)
-    attack = br.refute(model, revealed)
+    attack = refute(model, revealed)
     assert attack.status == "certified", attack.explain()
     certificate = attack.certificate
     assert certificate is not None
     assert certificate.error >= Fraction(99, 100) * revealed.error
-    assert br.recheck(model, revealed, certificate).status == "confirmed"
-    left, right = br.inputs(certificate, revealed)
+    assert recheck(model, revealed, certificate).status == "confirmed"
+    left, right = inputs(certificate, revealed)
     for a, b in zip(model.state(left), model.state(right), strict=True):
         assert math.isclose(a, b, abs_tol=1e-9)
-    verdict = br.confront(model, certificate, revealed)
+    verdict = confront(model, certificate, revealed)
     assert verdict.refuted
     assert verdict.together >= certificate.error
     assert verdict.worst >= certificate.gap / 2 * Fraction(99, 100)
@@ -71,10 +74,10 @@ def test_the_smallest_product_beats_one_layer_by_a_half() -> None:
     basis = [[int(i == k) for i in range(4)] for k in range(4)]
     revealed = tg.reveal_smallest_product(basis, 6)
     model = ol.random_model(3, 1, 2, 6, token_dimension=4)
-    attack = br.refute(model, revealed)
+    attack = refute(model, revealed)
     assert attack.certificate is not None
     assert attack.certificate.error > Fraction(499, 1000)
-    assert br.recheck(model, revealed, attack.certificate).status == "confirmed"
+    assert recheck(model, revealed, attack.certificate).status == "confirmed"
 
 
 def test_the_homotopy_finds_what_newton_finds() -> None:
@@ -82,18 +85,18 @@ def test_the_homotopy_finds_what_newton_finds() -> None:
     found = 0
     for seed in range(4):
         model = ol.random_model(seed, 1, 1, 5)
-        attack = br.refute(model, revealed, methods=("homotopy",))
+        attack = refute(model, revealed, methods=("homotopy",))
         if attack.certificate is not None:
             found += 1
             assert attack.method == "homotopy"
-            assert br.recheck(model, revealed, attack.certificate).status == "confirmed"
+            assert recheck(model, revealed, attack.certificate).status == "confirmed"
     assert found >= 2
 
 
-def certified() -> tuple[ol.OneLayer, tg.Revealed, br.Certificate]:
+def certified() -> tuple[ol.OneLayer, tg.Revealed, Certificate]:
     revealed = tg.reveal_kth_largest(3, 5)
     model = ol.random_model(1, 1, 1, 5)
-    certificate = br.refute(model, revealed).certificate
+    certificate = refute(model, revealed).certificate
     assert certificate is not None
     return model, revealed, certificate
 
@@ -116,29 +119,29 @@ def test_a_forged_certificate_is_not_confirmed() -> None:
         replace(genuine, left=genuine.left[:-1]),
     ]
     for forgery in forgeries:
-        assert br.recheck(model, revealed, forgery).status != "confirmed"
+        assert recheck(model, revealed, forgery).status != "confirmed"
     other = ol.random_model(2, 1, 1, 5)
-    assert br.recheck(other, revealed, genuine).status != "confirmed"
+    assert recheck(other, revealed, genuine).status != "confirmed"
 
 
 def test_more_bits_confirm_too() -> None:
     model, revealed, genuine = certified()
-    assert br.recheck(model, revealed, genuine, bits=1000).status == "confirmed"
+    assert recheck(model, revealed, genuine, bits=1000).status == "confirmed"
 
 
 def test_the_barrier_is_not_claimed_where_it_does_not_apply() -> None:
     with pytest.raises(tg.BarrierError, match="not below the revealed dimension 2"):
-        br.refute(ol.random_model(0, 1, 1, 9), tg.reveal_kth_largest(2, 9))
+        refute(ol.random_model(0, 1, 1, 9), tg.reveal_kth_largest(2, 9))
     with pytest.raises(tg.BarrierError, match="dimension"):
-        br.refute(ol.random_model(0, 1, 1, 5, token_dimension=2), tg.reveal_kth_largest(3, 5))
+        refute(ol.random_model(0, 1, 1, 5, token_dimension=2), tg.reveal_kth_largest(3, 5))
     with pytest.raises(tg.BarrierError, match="tokens"):
-        br.refute(ol.random_model(0, 1, 1, 4), tg.reveal_kth_largest(3, 5))
+        refute(ol.random_model(0, 1, 1, 4), tg.reveal_kth_largest(3, 5))
 
 
 def test_a_singular_collision_is_reported_and_not_claimed() -> None:
     """Constant scores: one of the sums is constant, so the equations are dependent and no root is isolated."""
     mean = ol.OneLayer(1, 1, 1, lambda x, _p, a: [(a.number(0) * x[0], [x[0]])])
-    attack = br.refute(mean, tg.reveal_kth_largest(3, 5), starts=3)
+    attack = refute(mean, tg.reveal_kth_largest(3, 5), starts=3)
     assert attack.status != "certified"
     assert attack.certificate is None
     assert attack.reason
@@ -147,18 +150,18 @@ def test_a_singular_collision_is_reported_and_not_claimed() -> None:
 def test_encoders_with_steps_escape() -> None:
     """A step in the encoder is outside the hypotheses: the search may fail, and then says so."""
     model = ol.OneLayer(1, 1, 1, lambda x, _p, a: [(a.number(0) * x[0], [a.relu(x[0] - 2)])])
-    attack = br.refute(model, tg.reveal_kth_largest(3, 5), starts=2)
+    attack = refute(model, tg.reveal_kth_largest(3, 5), starts=2)
     assert attack.certificate is None
 
 
 @pytest.mark.parametrize("name", ol.stored_models())
 def test_trained_models_are_refuted_beyond_the_theorem(name: str) -> None:
     model, length = ol.stored_model(name), ol.stored_record(name)["length"]
-    attack = br.widest_collision(model, 2, length, gaps=(0.45, 0.41), starts=12)
+    attack = widest_collision(model, 2, length, gaps=(0.45, 0.41), starts=12)
     assert attack.certificate is not None
     target = tg.kth_largest_target(2, length)
-    assert br.recheck(model, target, attack.certificate).status == "confirmed"
-    assert br.confront(model, attack.certificate, target).refuted
+    assert recheck(model, target, attack.certificate).status == "confirmed"
+    assert confront(model, attack.certificate, target).refuted
     if model.dimension == 2:
         assert attack.certificate.gap >= Fraction(2, 5)
 
@@ -193,7 +196,7 @@ def test_the_second_largest_by_two_power_sums(values: list[Fraction], gamma: flo
         (lambda: tg.second_largest_model(0, 4), "gamma"),
         (lambda: tg.reveal_retrieval(1, 4), "retrievals"),
         (lambda: tg.reveal_retrieval(3, 4), "length"),
-        (lambda: br.collide(ol.random_model(0, 1, 1, 4), 2, 4, 1.5), "gap"),
+        (lambda: collide(ol.random_model(0, 1, 1, 4), 2, 4, 1.5), "gap"),
     ],
 )
 def test_bad_descriptions_are_named(call: Any, words: str | None) -> None:
