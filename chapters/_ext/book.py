@@ -55,7 +55,7 @@ def _pack_library(app: Sphinx, problem: Exception | None) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    app.setup_extension("ledger")
+    app.setup_extension("maps")
     app.add_css_file("book.css")
     app.connect("config-inited", _serve_files)
     app.connect("html-page-context", _prepare_page, priority=900)

@@ -163,7 +163,7 @@ class Fill(SphinxPostTransform):
 
     def checks(self, label: str) -> list[nodes.Node]:
         found = [c for page in self.pages for c in page.checks if label in c.of]
-        return [self.link(c.page, c.anchor, "cell" if not k else f"cell {k + 1}") for k, c in enumerate(found)]
+        return [self.link(c.page, c.anchor, "a cell" if not k else "another") for k, c in enumerate(found)]
 
     # The line under a statement
 
@@ -175,7 +175,7 @@ class Fill(SphinxPostTransform):
         if used := results.users(self.pages, label):
             line += [nodes.Text("Used in "), *joined([self.named(by) for by in used], ", "), nodes.Text(". ")]
         if found := self.checks(label):
-            line += [nodes.Text("Checked by "), *joined(found, ", "), nodes.Text(". ")]
+            line += [nodes.Text("Checked in "), *joined(found, ", "), nodes.Text(". ")]
         if ledger := self.page_with("ledger"):
             line += [self.link(ledger, f"ledger-{label}", "Ledger"), nodes.Text(".")]
         if line.children:

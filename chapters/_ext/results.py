@@ -7,6 +7,7 @@
 * A *check* is a code cell with the comment `# checks thm-x`; it has to assert something.
 * A *mention* is a `{prf:ref}`.  Inside a proof it means that the proof uses the result; so does a lemma that is
   stated inside the section that proves a theorem.
+* Two *boxes* frame a chapter: `:class: needs` ("What you need") and `:class: now` ("What you can do now").
 
 Proofs and cells get anchors of their own: `proof-of-thm-x`, `checks-thm-x`.
 """
@@ -80,6 +81,7 @@ class Page:
     checks: tuple[Check, ...]
     mentions: tuple[Mention, ...]
     boxes: frozenset[str]
+    needs: tuple[str, ...] = ()
 
 
 def named_in(source: str) -> tuple[str, ...]:
@@ -148,7 +150,17 @@ def read(doctree: nodes.document, page: str) -> Page:
             if by is not None and by != label:
                 mentions.append(Mention(label, page, by, in_proof))
     boxes = frozenset(c for node in doctree.findall(nodes.admonition) for c in node["classes"] if c in ("needs", "now"))
-    return Page(page, tuple(results), tuple(proofs), tuple(checks), tuple(mentions), boxes)
+    needs = tuple(needed(doctree))
+    return Page(page, tuple(results), tuple(proofs), tuple(checks), tuple(mentions), boxes, needs)
+
+
+def needed(doctree: nodes.document) -> Iterator[str]:
+    """What the box "What you need" links to: labels of results and names of pages."""
+    for box in doctree.findall(nodes.admonition):
+        if "needs" in box["classes"]:
+            for node in box.findall(addnodes.pending_xref):
+                if node.get("refdomain") in ("prf", "doc"):
+                    yield str(node["reftarget"]).lstrip("/")
 
 
 def _inputs(cell: nodes.Element) -> Iterator[nodes.Element]:
