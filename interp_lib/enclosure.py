@@ -262,7 +262,12 @@ def _attention(layer: SelfAttention, state: _State, temperature: Rational) -> No
     rows: list[Point] = []
     coefficients: list[Coefficients] = []
     for start, end in zip(state.bounds, state.bounds[1:], strict=False):
-        for point, held in attend.sequence(start, end):
+        if layer.causal:
+            # A masked position is one that is not there: position i sees the sequence that ends with it.
+            moved = [attend.sequence(start, i + 1, i - start)[0] for i in range(start, end)]
+        else:
+            moved = attend.sequence(start, end)
+        for point, held in moved:
             rows.append(point)
             coefficients.append(held)
     state.exact, state.coefficients = rational_matrix(rows), coefficients
@@ -284,14 +289,14 @@ class _Attention:
         # V x = Σ_r spread_r · <functional_r, x>: as few terms as the shape of V allows.
         self.spread, self.functionals = _factor(layer.V)
 
-    def sequence(self, start: int, end: int) -> list[tuple[Point, Coefficients]]:
-        """The tokens numbered ``start`` to ``end - 1``, one sequence, after the layer."""
+    def sequence(self, start: int, end: int, first: int = 0) -> list[tuple[Point, Coefficients]]:
+        """The tokens numbered ``start`` to ``end - 1``, one sequence, after the layer: those from place ``first`` on."""
         state = self.state
         tokens = rational_matrix([[state.exact[i, c] for c in range(state.d)] for i in range(start, end)])
         held = state.coefficients[start:end]
         means = self._means(tokens, held)
         if self.constant or end - start == 1:
-            return means
+            return means[first:]
         scores = _scores(self.A, tokens)
         corrections = _corrections(self.A, tokens, held, state.directions)
         values = (tokens * self.functionals).tolist()
@@ -299,7 +304,7 @@ class _Attention:
         kept = tokens.tolist()
         places = [state.number(row) for row in self.spread]
         results = []
-        for i in range(end - start):
+        for i in range(first, end - start):
             correction = None if corrections is None else corrections[i]
             if correction is None and all(score == scores[i][0] for score in scores[i]):
                 results.append(means[i])

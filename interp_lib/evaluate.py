@@ -163,14 +163,14 @@ def apply_attention(layer: SelfAttention, tokens: Matrix, field: Field, temperat
     kept = tokens if layer.rho == 1 else field.scale(field.scalar(rational(layer.rho)), tokens)
     if layer.V.is_zero:
         return kept
-    averaged = _average(layer.A, tokens, field, temperature)
+    averaged = _average(layer.A, tokens, field, temperature, layer.causal)
     return field.add(kept, _times(layer.V, averaged, field))
 
 
-def _average(A: ScaledLowRank, tokens: Matrix, field: Field, temperature: Rational) -> Matrix:
+def _average(A: ScaledLowRank, tokens: Matrix, field: Field, temperature: Rational, causal: bool) -> Matrix:
     if A.is_zero:
-        # Constant scores: hardmax ties over all tokens and softmax is uniform at every temperature.
-        return field.mean(tokens)
+        # Constant scores: hardmax ties over all tokens it may see and softmax is uniform at every temperature.
+        return field.running_mean(tokens) if causal else field.mean(tokens)
     scale, left, _, right = A.over(field)
     if not A.scale:
         queries, keys = field.product(tokens, right), field.product(tokens, left)
@@ -179,9 +179,21 @@ def _average(A: ScaledLowRank, tokens: Matrix, field: Field, temperature: Ration
     else:
         queries = field.join(field.scale(scale, tokens), field.product(tokens, right))
         keys = field.join(tokens, field.product(tokens, left))
-    if temperature == 0:
-        return field.hardmax(tokens, queries, keys)
-    return field.softmax(tokens, queries, keys, temperature)
+
+    def attend(seen: Matrix, queries: Matrix, keys: Matrix) -> Matrix:
+        if temperature == 0:
+            return field.hardmax(seen, queries, keys)
+        return field.softmax(seen, queries, keys, temperature)
+
+    if not causal:
+        return attend(tokens, queries, keys)
+    # A masked position is one that is not there: position i sees the sequence that ends with it.
+    return field.stack(
+        [
+            attend(field.part(tokens, 0, i + 1), field.part(queries, i, i + 1), field.part(keys, 0, i + 1))
+            for i in range(len(field.rows(tokens)))
+        ]
+    )
 
 
 def _times(V: ScaledLowRank, tokens: Matrix, field: Field) -> Matrix:

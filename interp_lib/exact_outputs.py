@@ -1,7 +1,7 @@
 """Exact outputs under hardmax, straight from the definitions, fast enough for thousands of sequences.
 
-Tokens are followed as *multisets*: tokens of one sequence that coincide are kept once, with their multiplicity, because a
-transformer cannot tell them apart.  Three facts save work, and none of them assumes anything about how weights were chosen.
+Tokens are followed as *multisets*: tokens of one sequence that coincide are kept once, with their multiplicity, because without a
+mask a transformer cannot tell them apart.  Beside them stands which token is at which position: a causal mask reads it.  Three facts save work, and none of them assumes anything about how weights were chosen.
 
 * **One direction.**  A residual feed-forward layer whose units all read the same projection ``t = <u, x>`` adds a
   piecewise-linear function ``g(t)``.  It moves only the tokens on pieces where ``g`` is not zero; an ordered list of the ``t`` finds
@@ -21,7 +21,7 @@ from operator import itemgetter
 from typing import final
 
 from .fields import EXACT, Rational, RationalMatrix, common_denominator, exact_matrix, first_occurrences, rational
-from .layers import FeedForward, SelfAttention, Transformer
+from .layers import FeedForward, ScaledLowRank, SelfAttention, Transformer
 from .sequences import Dataset
 
 Point = tuple[Rational, ...]
@@ -183,12 +183,14 @@ def _along(direction: Point) -> Callable[[Sequence[Rational]], Rational]:
 class _State:
     """The distinct tokens of all sequences, ordered along the directions that layers have read."""
 
-    __slots__ = ("bounds", "multiplicity", "ordered", "rows")
+    __slots__ = ("bounds", "lengths", "multiplicity", "ordered", "places", "rows")
 
     def __init__(self, sequences: Sequence[Sequence[Sequence[Rational]]]) -> None:
         self.rows: list[Vector] = [list(x) for tokens in sequences for x in tokens]
         self.multiplicity = [1] * len(self.rows)
         self.bounds = [0, *accumulate(map(len, sequences))]
+        self.lengths = list(map(len, sequences))
+        self.places = list(range(len(self.rows)))  # the number of the token at every position of every sequence
         self.ordered: dict[Point, list[tuple[Rational, int]]] = {}
 
     def points(self) -> list[list[Point]]:
@@ -204,15 +206,26 @@ class _State:
         kept: list[Vector] = []
         multiplicity: list[int] = []
         bounds = [0]
+        now = [0] * len(rows)
         for start, end in zip(self.bounds, self.bounds[1:], strict=False):
             counted: dict[int, int] = {}
+            numbered: dict[int, int] = {}
             for i in range(start, end):
                 counted[first[i]] = counted.get(first[i], 0) + self.multiplicity[i]
+                now[i] = numbered.setdefault(first[i], len(kept) + len(numbered))
             # Lists of their own: the same point may occur in several sequences.
             kept += [list(rows[i]) for i in counted]
             multiplicity += counted.values()
             bounds.append(len(kept))
+        self.places = [now[i] for i in self.places]
         self.rows, self.multiplicity, self.bounds, self.ordered = kept, multiplicity, bounds, {}
+
+    def _spread_out(self) -> None:
+        """One row for every position, in order."""
+        self.rows = [list(self.rows[i]) for i in self.places]
+        self.multiplicity = [1] * len(self.rows)
+        self.bounds = [0, *accumulate(self.lengths)]
+        self.places = list(range(len(self.rows)))
 
     def _project(self, direction: Point) -> list[Rational]:
         if sum(v != 0 for v in direction) == 1:
@@ -287,6 +300,9 @@ class _State:
 
     def attend(self, layer: SelfAttention) -> None:
         """``ρ x_i + V mean(maximisers)`` for every token of every sequence."""
+        if layer.causal and not layer.V.is_zero:
+            self._attend_causally(layer)
+            return
         rho = rational(layer.rho)
         moved: list[Vector] = []
         for start, end in zip(self.bounds, self.bounds[1:], strict=False):
@@ -301,6 +317,74 @@ class _State:
                     shift if kept is None else [a + b if b != 0 else a for a, b in zip(kept, shift, strict=True)]
                 )
         self._merge(exact_matrix(moved))
+
+    def _attend_causally(self, layer: SelfAttention) -> None:
+        """``ρ x_i + V mean(maximisers among the positions up to i)`` for every position of every sequence."""
+        self._spread_out()
+        means: list[Vector] = []
+        for start, end in zip(self.bounds, self.bounds[1:], strict=False):
+            means += _causal_means(layer.A, self.rows[start:end])
+        scale, _, left_transposed, right = layer.V.over(EXACT)
+        averaged = exact_matrix(means)
+        result = averaged * scale
+        if layer.V.rank:
+            result = result + (averaged * right) * left_transposed
+        rho = rational(layer.rho)
+        self._merge(result if rho == 0 else result + exact_matrix(self.rows) * rho)
+
+
+def _causal_means(A: ScaledLowRank, tokens: list[Vector]) -> Iterator[Vector]:
+    """For every position the mean of the tokens up to it that have the largest score."""
+    if A.is_zero:
+        everyone = _Mean()
+        for x in tokens:
+            everyone.add(x)
+            yield everyone.value()
+        return
+    matrix = exact_matrix(tokens)
+    scale, left, left_transposed, right = A.over(EXACT)
+    if scale == 0 and A.rank == 1:
+        keys, queries = (matrix * left).entries(), (matrix * right).entries()
+        everyone, top, bottom = _Mean(), _Mean(), _Mean()
+        highest = lowest = keys[0]
+        for x, key, query in zip(tokens, keys, queries, strict=True):
+            if key > highest:
+                highest, top = key, _Mean()
+            if key < lowest:
+                lowest, bottom = key, _Mean()
+            everyone.add(x)
+            if key == highest:
+                top.add(x)
+            if key == lowest:
+                bottom.add(x)
+            yield (top if query > 0 else bottom if query < 0 else everyone).value()
+        return
+    looking = matrix * scale + (matrix * right) * left_transposed if A.rank else matrix * scale
+    for i, query in enumerate(looking.tolist()):
+        scores = [sum((a * b for a, b in zip(query, x, strict=True)), ZERO) for x in tokens[: i + 1]]
+        best = max(scores)
+        chosen = _Mean()
+        for x, score in zip(tokens, scores, strict=False):
+            if score == best:
+                chosen.add(x)
+        yield chosen.value()
+
+
+class _Mean:
+    """The mean of the vectors added so far."""
+
+    __slots__ = ("count", "total")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.total: Vector = []
+
+    def add(self, x: Vector) -> None:
+        self.total = [a + b for a, b in zip(self.total, x, strict=True)] if self.count else list(x)
+        self.count += 1
+
+    def value(self) -> Vector:
+        return [v / self.count for v in self.total]
 
 
 def _maximisers(layer: SelfAttention, tokens: list[Vector]) -> Iterator[tuple[Hashable, Sequence[int]]]:

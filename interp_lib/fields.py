@@ -24,6 +24,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, reduce
+from itertools import accumulate
 from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar, Final, final
 
@@ -248,8 +249,20 @@ class Field(ABC):
         """The matrices side by side."""
 
     @abstractmethod
+    def part(self, value: Matrix, start: int, end: int) -> Matrix:
+        """The rows numbered ``start`` to ``end - 1``."""
+
+    @abstractmethod
+    def stack(self, parts: Sequence[Matrix]) -> Matrix:
+        """The matrices one below the other."""
+
+    @abstractmethod
     def mean(self, tokens: Matrix) -> Matrix:
         """Every row replaced by the mean of all rows."""
+
+    @abstractmethod
+    def running_mean(self, tokens: Matrix) -> Matrix:
+        """Every row replaced by the mean of the rows up to it."""
 
     @abstractmethod
     def hardmax(self, tokens: Matrix, queries: Matrix, keys: Matrix) -> Matrix:
@@ -304,10 +317,18 @@ class ExactField(Field):
         rows = [a + b for a, b in zip(left.tolist(), right.tolist(), strict=True)]
         return rational_matrix(rows, left.ncols() + right.ncols())
 
+    def part(self, value: RationalMatrix, start: int, end: int) -> RationalMatrix:
+        return rational_matrix(value.tolist()[start:end], value.ncols())
+
+    def stack(self, parts: Sequence[RationalMatrix]) -> RationalMatrix:
+        return rational_matrix([row for part in parts for row in part.tolist()])
+
     def mean(self, tokens: RationalMatrix) -> RationalMatrix:
-        n = tokens.nrows()
-        row = fmpq_mat(1, n, [fmpq(1, n)] * n) * tokens
-        return fmpq_mat(n, 1, [1] * n) * row
+        return _repeated_mean(tokens, tokens.nrows())
+
+    def running_mean(self, tokens: RationalMatrix) -> RationalMatrix:
+        sums = [list(accumulate(column)) for column in zip(*tokens.tolist(), strict=True)]
+        return rational_matrix([[total / (i + 1) for total in row] for i, row in enumerate(zip(*sums, strict=True))])
 
     def hardmax(self, tokens: RationalMatrix, queries: RationalMatrix, keys: RationalMatrix) -> RationalMatrix:
         rows = tokens.tolist()
@@ -336,7 +357,13 @@ class ExactField(Field):
                     "softmax weights of non-constant scores are irrational: "
                     "use il.balls(bits) for an enclosure or il.FLOAT for float64"
                 )
-        return self.mean(tokens)
+        return _repeated_mean(tokens, queries.nrows())
+
+
+def _repeated_mean(tokens: RationalMatrix, times: int) -> RationalMatrix:
+    n = tokens.nrows()
+    row = fmpq_mat(1, n, [fmpq(1, n)] * n) * tokens
+    return fmpq_mat(times, 1, [1] * times) * row
 
 
 def _mean_row(rows: list[list[Rational]]) -> list[Rational]:
@@ -399,6 +426,20 @@ class FloatField(Field):
         import numpy as np
 
         return np.broadcast_to(_float_mean(tokens), tokens.shape)
+
+    def part(self, value: np.ndarray, start: int, end: int) -> np.ndarray:
+        return value[start:end]
+
+    def stack(self, parts: Sequence[np.ndarray]) -> np.ndarray:
+        import numpy as np
+
+        return np.concatenate(parts)
+
+    def running_mean(self, tokens: np.ndarray) -> np.ndarray:
+        import numpy as np
+
+        # Relative to the first token, so that the mean of equal tokens is exactly that token.
+        return tokens[0] + np.cumsum(tokens - tokens[0], axis=0) / np.arange(1, len(tokens) + 1)[:, None]
 
     def hardmax(self, tokens: np.ndarray, queries: np.ndarray, keys: np.ndarray) -> np.ndarray:
         import numpy as np
@@ -541,6 +582,19 @@ class BallField(Field):
             n = tokens.nrows()
             row = [sum(column, arb(0)) / n for column in zip(*tokens.tolist(), strict=True)]
             return arb_mat([row] * n)
+
+    def part(self, value: arb_mat, start: int, end: int) -> arb_mat:
+        with working_precision(self.bits):
+            return arb_mat(value.tolist()[start:end])
+
+    def stack(self, parts: Sequence[arb_mat]) -> arb_mat:
+        with working_precision(self.bits):
+            return arb_mat([row for part in parts for row in part.tolist()])
+
+    def running_mean(self, tokens: arb_mat) -> arb_mat:
+        with working_precision(self.bits):
+            sums = [list(accumulate(column)) for column in zip(*tokens.tolist(), strict=True)]
+            return arb_mat([[total / (i + 1) for total in row] for i, row in enumerate(zip(*sums, strict=True))])
 
     def hardmax(self, tokens: arb_mat, queries: arb_mat, keys: arb_mat) -> arb_mat:
         with working_precision(self.bits):

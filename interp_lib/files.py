@@ -6,7 +6,8 @@ Format, version 1.  One JSON object:
 * ``"d"``: the dimension of the tokens; ``"phases"``: a list of ``[name, number of blocks]``;
 * ``"critical_temperature"``: a number or null;
 * ``"blocks"``: for each block ``{"eta", "U", "b", "W", "rho", "A", "V"}``; a matrix is a list of rows, and
-  ``A`` and ``V`` are ``{"scale", "left", "right"}`` with ``scale · I + left rightᵀ``;
+  ``A`` and ``V`` are ``{"scale", "left", "right"}`` with ``scale · I + left rightᵀ``; ``"causal": true`` beside them where
+  attention has a causal mask;
 * ``"sha256"``: the digest of everything above, so that a damaged file is recognised.
 
 Numbers are strings, ``"3"`` or ``"-5/8"``: JSON has no fractions.
@@ -167,6 +168,7 @@ def _content(T: Transformer) -> dict[str, Any]:
                 "rho": str(block.attention.rho),
                 "A": _structured(block.attention.A),
                 "V": _structured(block.attention.V),
+                **({"causal": True} if block.attention.causal else {}),
             }
             for block in T.blocks
         ],
@@ -189,7 +191,9 @@ def _digest(content: dict[str, Any]) -> str:
 def _block(entry: dict[str, Any]) -> Block:
     return Block(
         FeedForward(Fraction(entry["eta"]), _read(entry["U"]), list(map(Fraction, entry["b"])), _read(entry["W"])),
-        SelfAttention(Fraction(entry["rho"]), *(_matrix(entry[name]) for name in ("A", "V"))),
+        SelfAttention(
+            Fraction(entry["rho"]), _matrix(entry["A"]), _matrix(entry["V"]), causal=entry.get("causal", False)
+        ),
     )
 
 

@@ -237,6 +237,7 @@ class SelfAttention:
 
     Hardmax (temperature 0): ``π_i.`` is uniform on all maximisers of ``<A x_i, x_l>``.
     Softmax at temperature ``τ > 0``: ``π_il ∝ exp(<A x_i, x_l> / τ)``.
+    With ``causal=True`` position ``i`` attends to the positions ``l ≤ i`` alone, and the order of the tokens matters.
 
     Shapes: ``A`` and ``V`` are `ScaledLowRank` matrices of the same size.
 
@@ -253,13 +254,17 @@ class SelfAttention:
     rho: Fraction
     A: ScaledLowRank
     V: ScaledLowRank
+    causal: bool
 
-    def __init__(self, rho: Any, A: ScaledLowRank, V: ScaledLowRank) -> None:
+    def __init__(self, rho: Any, A: ScaledLowRank, V: ScaledLowRank, causal: bool = False) -> None:
         if A.d != V.d:
             raise LayerError(f"A is {A.d} × {A.d} but V is {V.d} × {V.d}; the same size is required")
+        if not isinstance(causal, bool):
+            raise LayerError(f"causal: expected True or False, got {causal!r}")
         object.__setattr__(self, "rho", _vector([rho], "rho")[0])
         object.__setattr__(self, "A", A)
         object.__setattr__(self, "V", V)
+        object.__setattr__(self, "causal", causal)
 
     @classmethod
     def identity(cls, d: int) -> SelfAttention:
@@ -279,7 +284,7 @@ class SelfAttention:
         return own + self.A.num_parameters(count) + self.V.num_parameters(count)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return SelfAttention, (self.rho, self.A, self.V)
+        return SelfAttention, (self.rho, self.A, self.V, self.causal)
 
 
 @final
@@ -380,6 +385,11 @@ class Transformer:
     def width(self) -> int:
         """The largest feed-forward width ``d'``."""
         return max(block.feed_forward.width for block in self.blocks)
+
+    @property
+    def causal(self) -> bool:
+        """Whether some attention layer that acts has a causal mask, so that the order of the tokens matters."""
+        return any(block.attention.causal and not block.attention.V.is_zero for block in self.blocks)
 
     @property
     def phases(self) -> dict[str, int]:

@@ -1,7 +1,7 @@
 """Data: sequences as finite sets of tokens, and pairs of them.
 
 A token is a point of ``R^d`` with rational coordinates, ``d ≥ 2``.  A sequence is a finite set of
-distinct tokens; the order in which they are listed never matters.  Everything is checked here, once,
+distinct tokens; the order in which they are listed matters only for causal masks (``causal=True``).  Everything is checked here, once,
 before any construction starts.
 """
 
@@ -32,6 +32,8 @@ class Dataset:
     Statement: the standing assumptions of the interpolation theorems.  The ``X_j`` are pairwise
     distinct as sets; the tokens inside one ``X_j`` are distinct, and so inside one ``Y_j``.
     Different ``X_j`` may share tokens, and targets of different ``j`` may coincide.
+    With ``causal=True`` the order of the tokens counts, as it does under a causal mask: the ``X_j`` are pairwise distinct *as
+    lists*, so one may permute or extend another.
 
     Shapes: ``inputs`` is a sequence of ``N`` arrays ``(n_j, d)``, ``outputs`` of ``N`` arrays
     ``(m_j, d)``.  Lists, NumPy arrays, `Fraction`, ints and floats may be mixed.
@@ -51,9 +53,12 @@ class Dataset:
 
     input_matrices: tuple[RationalMatrix, ...]
     output_matrices: tuple[RationalMatrix, ...]
+    causal: bool
     _fractions: dict[str, tuple[Tokens, ...]] = field(compare=False, repr=False)
 
-    def __init__(self, inputs: Iterable[Any], outputs: Iterable[Any]) -> None:
+    def __init__(self, inputs: Iterable[Any], outputs: Iterable[Any], causal: bool = False) -> None:
+        if not isinstance(causal, bool):
+            raise DatasetError(f"causal: expected True or False, got {causal!r}")
         sources = _read_side(inputs, "inputs")
         targets = _read_side(outputs, "outputs")
         if len(sources) != len(targets):
@@ -69,7 +74,8 @@ class Dataset:
                 raise DatasetError(
                     f"outputs[{j}] has {len(ys)} tokens but inputs[{j}] has {len(xs)}; m_j ≤ n_j is required"
                 )
-        _check_different_inputs(numbered[0])
+        _check_different_inputs(numbered[0], causal)
+        object.__setattr__(self, "causal", causal)
         object.__setattr__(self, "input_matrices", tuple(map(exact_matrix, sources)))
         object.__setattr__(self, "output_matrices", tuple(map(exact_matrix, targets)))
         object.__setattr__(self, "_fractions", {})
@@ -96,7 +102,17 @@ class Dataset:
         return hash((self.n, self.m, self.d, self.input_matrices[0][0, 0]))
 
     def __repr__(self) -> str:
-        return f"Dataset(inputs={self.inputs!r}, outputs={self.outputs!r})"
+        return f"Dataset(inputs={self.inputs!r}, outputs={self.outputs!r}{', causal=True' if self.causal else ''})"
+
+    def as_sets(self) -> Dataset:
+        """The same pairs with the order of the tokens forgotten: what constructions without a mask interpolate.
+
+        Raises: `DatasetError` where two inputs have the same tokens in different orders.
+
+        >>> Dataset([[[0, 0], [1, 0]]], [[[0, 0]]], causal=True).as_sets().causal
+        False
+        """
+        return Dataset(self.inputs, self.outputs) if self.causal else self
 
     @property
     def N(self) -> int:
@@ -123,8 +139,8 @@ class Dataset:
         """The number of target tokens, ``M = Σ m_j``."""
         return sum(self.m)
 
-    def __reduce__(self) -> tuple[type[Dataset], tuple[tuple[Tokens, ...], tuple[Tokens, ...]]]:
-        return Dataset, (self.inputs, self.outputs)
+    def __reduce__(self) -> tuple[type[Dataset], tuple[tuple[Tokens, ...], tuple[Tokens, ...], bool]]:
+        return Dataset, (self.inputs, self.outputs, self.causal)
 
 
 def _read_side(value: Iterable[Any], where: str) -> list[list[list[Rational]]]:
@@ -207,14 +223,15 @@ def _check_distinct(tokens: list[int], where: str) -> None:
             raise DatasetError(f"{where}[{i}] repeats {where}[{seen}]; the tokens of a sequence must be distinct")
 
 
-def _check_different_inputs(sources: list[list[int]]) -> None:
-    first: dict[frozenset[int], int] = {}
+def _check_different_inputs(sources: list[list[int]], causal: bool) -> None:
+    first: dict[frozenset[int] | tuple[int, ...], int] = {}
     for j, tokens in enumerate(sources):
-        seen = first.setdefault(frozenset(tokens), j)
+        seen = first.setdefault(tuple(tokens) if causal else frozenset(tokens), j)
         if seen != j:
             how = "equals" if sources[seen] == tokens else "has the same tokens as"
+            what = "lists of tokens" if causal else "sets of tokens"
             raise DatasetError(
-                f"inputs[{j}] {how} inputs[{seen}]; sequences are sets of tokens and the inputs must be pairwise different"
+                f"inputs[{j}] {how} inputs[{seen}]; sequences are {what} and the inputs must be pairwise different"
             )
 
 

@@ -45,6 +45,7 @@ class TorchBlock(nn.Module):
         self.A = StructuredMatrix(attention.A, dtype)
         self.V = StructuredMatrix(attention.V, dtype)
         self.rank_one = attention.A.scale == 0 and attention.A.rank == 1
+        self.causal = attention.causal
 
     def forward(self, tokens: Tensor, temperature: float) -> Tensor:
         tokens = self.eta * tokens + torch.relu(tokens @ self.U.T + self.b) @ self.W.T
@@ -56,8 +57,14 @@ class TorchBlock(nn.Module):
     def _average(self, tokens: Tensor, temperature: float) -> Tensor:
         if not self.training and self.A.vanishes():
             first = tokens[..., :1, :]
+            if self.causal:
+                seen = torch.arange(1, tokens.shape[-2] + 1, dtype=tokens.dtype).unsqueeze(-1)
+                return first + (tokens - first).cumsum(dim=-2) / seen
             return (first + (tokens - first).mean(dim=-2, keepdim=True)).expand_as(tokens)
         scores = self._rank_one_scores(tokens) if self.rank_one else self.A(tokens) @ tokens.transpose(-1, -2)
+        if self.causal:
+            later = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1)
+            scores = scores.masked_fill(later, -torch.inf)
         best = scores.amax(dim=-1, keepdim=True)
         if temperature > 0:
             # Subtract before dividing: nothing overflows, however cold it is.

@@ -30,6 +30,7 @@ def four_phases(data: Dataset) -> FourPhases:
     >>> parts.transformer.phases
     {'separation': 0, 'leaders': 0, 'collapse': 1, 'interpolation': 1}
     """
+    data = data.as_sets()
     separation = separate(data)
     leaders = place_leaders(separation, data.m, largest_coordinate(data))
     places = [place for j in range(data.N) for place in leaders.places.of(j)]

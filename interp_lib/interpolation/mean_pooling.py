@@ -112,6 +112,7 @@ def mean_phases(data: Dataset, width: int = 4, temperature: Any = None) -> MeanP
     3
     """
     check_width(width, 2)
+    data = data.as_sets()
     d = data.d
     a, offset, labels = label(data)
     if temperature is None:

@@ -101,6 +101,7 @@ def softmax_phases(data: Dataset) -> SoftmaxPhases:
     >>> parts.bound.limiting.layer
     'collapse'
     """
+    data = data.as_sets()
     separation, leaders = _far_enough(data)
     # No place has a first coordinate below -radius: after the shift all are at least `clear`.
     line = leaders.places.radius + leaders.places.clear

@@ -34,6 +34,19 @@ def test_one_block_agrees_with_the_float_pass(A: ScaledLowRank, temperature: flo
     np.testing.assert_allclose(there, T(X, temperature), rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("temperature", [0, 0.5])
+@pytest.mark.parametrize(
+    "A", [ScaledLowRank.zero(3), ScaledLowRank.identity(3), ScaledLowRank.outer([1, -2, 0.5], [0.25, 1, 3])]
+)
+def test_a_masked_block_agrees_with_the_float_pass(A: ScaledLowRank, temperature: float) -> None:
+    attention = SelfAttention(-0.5, A, ScaledLowRank.identity(3, 2), causal=True)
+    T = il.Transformer([Block(FeedForward.identity(3), attention)])
+    X = _tokens(5, 7, 3)
+    for module in (T.to_torch(), T.to_torch().train()):
+        there = module(torch.tensor(X), temperature).detach().numpy()
+        np.testing.assert_allclose(there, T(X, temperature), rtol=1e-9, atol=1e-9)
+
+
 def test_a_constructed_model_interpolates_as_a_module() -> None:
     data = running_example()
     module = il.hardmax_interpolant(data).to_torch()
