@@ -313,6 +313,8 @@ def _check(app: Sphinx, env: Any) -> None:
     for page in results.records(env):
         for node in env.get_doctree(page).findall(listing):
             env.ledger_pages[node["kind"]] = page
+            # Its source has no formula, so Sphinx would not load the renderer; what will be filled in has some.
+            env.get_domain("math").data["has_equations"][page] = True
     if "ledger" in env.ledger_pages:
         for page, words in complaints(results.in_order(env), env.ledger_entries, Path(str(app.srcdir))):
             say = logger.warning if app.config.ledger_complete else logger.info

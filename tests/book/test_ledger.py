@@ -131,6 +131,16 @@ def test_the_page_has_rows_anchors_and_lines_of_uses(book: tuple[Page, str]) -> 
     assert len(ids) == len(set(ids))
 
 
+def test_a_page_filled_with_formulas_loads_their_renderer(tmp_path: Path) -> None:
+    """The source of the ledger has no formula; the statements copied into it have."""
+    statement, _, _ = BOOK.partition("```{ledger}")
+    (tmp_path / "results.md").write_text(statement.replace("are even.", "are $2 k$."), encoding="utf-8")
+    (tmp_path / "all.md").write_text("# All\n\n```{ledger}\n```\n", encoding="utf-8")
+    built("# Book\n\n```{toctree}\nresults\nall\n```\n", tmp_path)
+    pages = {name: (tmp_path / "out" / f"{name}.html").read_text(encoding="utf-8") for name in ("all", "results")}
+    assert all('class="math' in html and re.search("<script[^>]*mathjax", html) for html in pages.values())
+
+
 def test_a_cell_says_what_it_checks() -> None:
     assert results.named_in("x = 1\n# checks thm-a, lem-b-2\nassert x") == ("thm-a", "lem-b-2")
     assert results.named_in("# checks that it works\n") == ()

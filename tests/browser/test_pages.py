@@ -90,7 +90,8 @@ def test_page(name: str, browser: Browser, address: str) -> None:
     visit = Visit(browser, address, name, width=390)
     page = visit.page
     if page.locator(".math").count():
-        page.wait_for_selector("mjx-container")
+        # The first formula of a page may stand in a closed drop-down.
+        page.wait_for_selector("mjx-container", state="attached")
         page.wait_for_function("MathJax.startup.promise.then(() => true)")
     assert page.locator("mjx-merror, .merror").count() == 0, "a formula has an error"
     assert page.evaluate("document.documentElement.scrollWidth") <= 390, "the page scrolls sideways on a phone"
