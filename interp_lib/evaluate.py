@@ -10,7 +10,7 @@ so no ``d × d`` matrix is formed; for ``α = 0`` and rank one the query and the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, final
 
@@ -71,46 +71,6 @@ def trace(transformer: Transformer, X: Any, field: Field = FLOAT, temperature: A
     )
 
 
-def forward_many(transformer: Transformer, sequences: Iterable[Any], temperature: Any = 0) -> list[Any]:
-    """The float64 outputs of many sequences in one pass.
-
-    Statement: ``forward`` for each of them.  Feed-forward layers act on all tokens of all sequences at once; only attention
-    that acts is computed sequence by sequence.
-
-    Shapes: sequences ``(n_j, d)`` of any lengths; one array ``(n_j, d)`` for each.
-
-    Exactness: float64.
-
-    Cost: that of `forward`, with one call per layer instead of one per layer and sequence.
-
-    Raises: as `forward`.
-
-    Example:
-
-    >>> from interp_lib.layers import Block
-    >>> [tokens.shape for tokens in forward_many(Transformer([Block.identity(2)]), [[[1, 2]], [[3, 4], [5, 6]]])]
-    [(1, 2), (2, 2)]
-    """
-    import numpy as np
-
-    tau = read_temperature(temperature)
-    read = [_read_floats(transformer, X, f"sequences[{j}]") for j, X in enumerate(sequences)]
-    if not read:
-        return []
-    inner_ends = np.cumsum([len(tokens) for tokens in read])[:-1]
-    tokens = np.concatenate(read)
-    which = np.arange(len(tokens))
-    for block in transformer.blocks:
-        tokens = apply_feed_forward(block.feed_forward, tokens, FLOAT)
-        if not block.attention.is_identity:
-            parts = np.split(tokens[which], inner_ends)
-            tokens = np.concatenate([apply_attention(block.attention, part, FLOAT, tau) for part in parts])
-            # Attention makes tokens coincide, and equal tokens stay equal: each is followed once.
-            tokens, which = np.unique(tokens, axis=0, return_inverse=True)
-            which = which.reshape(-1)
-    return np.split(tokens[which], inner_ends)
-
-
 def states(transformer: Transformer, X: Any, field: Field = FLOAT, temperature: Any = 0) -> Iterator[State]:
     """The states of `trace` one after another, each computed when it is asked for, as matrices of the field.
 
@@ -131,7 +91,7 @@ def states(transformer: Transformer, X: Any, field: Field = FLOAT, temperature: 
         yield State(number, "attention", phase, tokens)
 
 
-def _read_floats(transformer: Transformer, X: Any, name: str) -> Any:
+def read_floats(transformer: Transformer, X: Any, name: str) -> Any:
     """A float64 array; an array of finite floats of the right shape is taken as it is."""
     import numpy as np
 

@@ -437,8 +437,8 @@ class Transformer:
         return forward(self, X, field, temperature)
 
     def forward_many(self, sequences: Iterable[Any], temperature: Any = 0) -> list[Any]:
-        """The float64 outputs of many sequences in one pass; see `interp_lib.evaluate.forward_many`."""
-        from .evaluate import forward_many
+        """The float64 outputs of many sequences in one pass; see `interp_lib.batch.forward_many`."""
+        from .batch import forward_many
 
         return forward_many(self, sequences, temperature)
 

@@ -198,3 +198,20 @@ def test_many_sequences_are_named_in_errors() -> None:
         T.forward_many([[[0, 0]], []])
     with pytest.raises(LayerError, match=r"sequences\[0\]"):
         T.forward_many([[[0, 0, 0]]])
+
+
+def test_many_sequences_through_layers_of_every_kind() -> None:
+    """Runs of layers that read one projection, broken by layers that read more, by scaling and by attention."""
+    u, v = [1, 2, 0], [0, 1, -1]
+    along = FeedForward(1, [u, [-2 * c for c in u]], [-1, 3], [[1, 0], [0, 1], [Fraction(1, 2), -1]])
+    constant = FeedForward(1, [[0, 0, 0]], [2], [[1], [0], [1]])
+    across = FeedForward(1, [u, v], [0, 1], [[1, 1], [0, 1], [2, 0]])
+    scaled = FeedForward(Fraction(1, 2), [v], [0], [[1], [1], [1]])
+    attend = SelfAttention(1, ScaledLowRank.outer(u, v), ScaledLowRank.identity(3, Fraction(1, 3)))
+    kept = SelfAttention.identity(3)
+    layers = [constant, along, along, constant, across, along, scaled, along]
+    T = Transformer([*(Block(layer, kept) for layer in layers), Block(along, attend), Block(along, kept)])
+    sequences = [[[0, 1, 2], [3, -1, 1]], [[5, 0, Fraction(1, 4)]], [[-2, 1, 0], [0, 0, 0], [1, 1, 1]]]
+    for X, found in zip(sequences, T.forward_many(sequences), strict=True):
+        exact = T.forward(X, field=il.EXACT)
+        assert abs(found - [[float(c) for c in x] for x in exact]).max() < 1e-9
