@@ -2,6 +2,7 @@
 
 * Files fetched at set-up (`.vendor/`) and the files beside this module (`static/`) are served with the book;
   no page asks another host for anything.
+* `templates/` holds the one template that differs from the theme's, so that all of a page lies in landmarks.
 * Pages with an explorer load one small module script.  It starts a worker that runs this
   library in the page: at the end of the build the library is packed into a zip archive beside the worker.
 * `figure(...)` of `interp_lib.explorers.figure` and explorers are raw HTML; nothing here rewrites them.
@@ -23,6 +24,7 @@ VENDOR = ".vendor"
 def _serve_files(app: Sphinx, config: Any) -> None:
     # Jupyter Book loads every script it finds under its own static folders on every page;
     # these folders are added after it has looked.
+    config.templates_path.append(str(HERE / "templates"))
     config.html_static_path += [str(HERE / "static"), str(Path(str(app.srcdir)) / VENDOR)]
 
 
@@ -57,6 +59,7 @@ def _pack_library(app: Sphinx, problem: Exception | None) -> None:
 def setup(app: Sphinx) -> dict[str, Any]:
     app.setup_extension("maps")
     app.add_css_file("book.css")
+    app.add_js_file("reading.mjs", type="module")
     app.connect("config-inited", _serve_files)
     app.connect("html-page-context", _prepare_page, priority=900)
     app.connect("build-finished", _pack_library)

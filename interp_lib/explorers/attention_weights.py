@@ -8,10 +8,13 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Final
 
+from ..data_files import data_text
 from ..evaluate import states
 from ..examples import random_dataset, running_example
 from ..fields import EXACT, Rational, fraction
+from ..files import to_text
 from ..interpolation.four_phase import four_phases
+from ..sequences import Dataset
 from .base import Explorer, Picture, choice, integer, log
 from .data import EXAMPLE, RANDOM
 from .drawing import Drawing
@@ -19,6 +22,10 @@ from .drawing import Drawing
 MOST: Final = 6
 
 Weights = list[list[float]]
+
+
+def _data(source: str, n: int, seed: int) -> Dataset:
+    return running_example() if source == EXAMPLE else random_dataset(3, n, [1, 2, min(3, n)], 2, seed)
 
 
 @lru_cache(maxsize=32)
@@ -29,7 +36,7 @@ def scores_of_the_collapse(source: str, n: int, seed: int, sequence: int) -> tup
     >>> len(scores), leaders
     (4, 2)
     """
-    data = running_example() if source == EXAMPLE else random_dataset(3, n, [1, 2, min(3, n)], 2, seed)
+    data = _data(source, n, seed)
     j = min(sequence, data.N) - 1
     parts = four_phases(data)
     T = parts.transformer
@@ -94,6 +101,10 @@ def picture(source: str, n: int, seed: int, sequence: int, tau: float) -> Pictur
             "largest leak": leak,
             "bound (n − 1) e^(−gap/τ)": (len(scores) - 1) * math.exp(max(-float(gap) / tau, -745.0)),
             "largest difference": difference,
+        },
+        files={
+            "data.json": lambda: data_text(_data(source, n, seed)),
+            "transformer.json": lambda: to_text(four_phases(_data(source, n, seed)).transformer),
         },
     )
 

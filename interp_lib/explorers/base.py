@@ -17,6 +17,8 @@ from typing import Any, Final, Literal, final
 Value = int | float | str | bool
 Kind = Literal["integer", "real", "log", "choice", "flag", "text"]
 WIDGET: Final = "application/vnd.jupyter.widget-view+json"
+VALUES: Final = "values.json"
+"""The file that every explorer offers: its parameters and numbers."""
 
 
 class ExplorerError(ValueError):
@@ -158,8 +160,9 @@ class Explorer:
             f'<fieldset class="explorer-controls" disabled>{_controls(plain)}{more}</fieldset>'
             f'<div class="explorer-picture">{first.svg}</div>'
             f'<dl class="explorer-numbers">{_numbers(first.numbers)}</dl>'
+            f'<details class="explorer-words"><summary>The picture in words</summary><p>{_words(first.svg)}</p></details>'
             '<p class="explorer-actions" hidden><button type="button" data-action="reset">Reset</button> '
-            '<button type="button" data-action="link">Link to this state</button> '
+            '<a data-action="link" href="#">Link to this state</a> <a data-action="wide" href="#">At full width</a> '
             '<button type="button" data-action="svg">Save picture</button>'
             '<span class="explorer-files"></span></p>'
             '<p class="explorer-status" role="status" aria-live="polite">This is the picture for the starting values.</p>'
@@ -197,8 +200,14 @@ def answer(target: str, arguments: str, file: str = "") -> str:
 
     >>> json.loads(answer("interp_lib.explorers.base:example", '{"x": 2}'))["numbers"]
     {'x': '2'}
+    >>> json.loads(json.loads(answer("interp_lib.explorers.base:example", '{"x": 2}', VALUES)))["parameters"]
+    {'x': 2}
     """
-    picture = draw(target, json.loads(arguments))
+    values = json.loads(arguments)
+    picture = draw(target, values)
+    if file == VALUES:
+        kept = {"explorer": target, "parameters": values, "numbers": dict(picture.numbers)}
+        return json.dumps(json.dumps(kept, ensure_ascii=False, indent=1), ensure_ascii=False)
     if file:
         return json.dumps(picture.files[file](), ensure_ascii=False)
     return json.dumps(
@@ -206,7 +215,7 @@ def answer(target: str, arguments: str, file: str = "") -> str:
             "svg": picture.svg,
             "numbers": {name: shown(value) for name, value in picture.numbers.items()},
             "limits": {name: list(bounds) for name, bounds in picture.limits.items()},
-            "files": list(picture.files),
+            "files": [*picture.files, VALUES],
         },
         ensure_ascii=False,
     )
@@ -226,6 +235,11 @@ def shown(value: Value) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _words(svg: str) -> str:
+    """The description inside a drawing, as it stands there: escaped."""
+    return svg.partition("<desc>")[2].partition("</desc>")[0]
 
 
 def _argument(parameter: Parameter, value: Value) -> Value:

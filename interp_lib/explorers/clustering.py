@@ -6,13 +6,15 @@ layers; softmax weights come from `math.exp` on exact scores.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from fractions import Fraction
 
 from ..evaluate import apply_attention
 from ..fields import EXACT, rational, rational_matrix
-from ..layers import ScaledLowRank, SelfAttention
+from ..files import to_text
+from ..layers import Block, FeedForward, ScaledLowRank, SelfAttention, Transformer
 from .base import Explorer, Parameter, Picture, choice, integer, log, real
 from .drawing import Drawing, Pair, Panel, Scale, colour
 
@@ -47,6 +49,10 @@ def score_matrix(matrix: str, angle: float, scale: float) -> ScaledLowRank:
     return ScaledLowRank(scale if matrix == BOTH else 0, [[a] for a in v], [[a] for a in v])
 
 
+def _layer(A: ScaledLowRank) -> SelfAttention:
+    return SelfAttention(0, A, ScaledLowRank.identity(2))
+
+
 def hardmax_step(A: ScaledLowRank, tokens: Sequence[Vector]) -> list[Vector]:
     """Where every token goes under hardmax with ``ρ = 0`` and ``V = I``, exactly.
 
@@ -54,8 +60,7 @@ def hardmax_step(A: ScaledLowRank, tokens: Sequence[Vector]) -> list[Vector]:
     >>> hardmax_step(ScaledLowRank.identity(2), two) == [two[1], two[1]]
     True
     """
-    layer = SelfAttention(0, A, ScaledLowRank.identity(2))
-    return list(EXACT.result(apply_attention(layer, rational_matrix(tokens), EXACT, rational(0))))
+    return list(EXACT.result(apply_attention(_layer(A), rational_matrix(tokens), EXACT, rational(0))))
 
 
 def softmax_step(A: ScaledLowRank, tokens: Sequence[Vector], tau: float) -> list[Pair]:
@@ -132,7 +137,11 @@ def picture(
     }
     if soft:
         numbers["farthest from hardmax"] = max(math.dist(a, b) for a, b in zip(goals, hard_points, strict=True))
-    return Picture(draw.svg(), numbers)
+    files = {
+        "tokens.json": lambda: json.dumps([[str(v) for v in token] for token in tokens]),
+        "transformer.json": lambda: to_text(Transformer([Block(FeedForward.identity(2), _layer(A))])),
+    }
+    return Picture(draw.svg(), numbers, files=files)
 
 
 def _short(value: float) -> str:

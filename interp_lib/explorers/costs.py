@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from collections.abc import Callable
+from functools import lru_cache, partial
 from typing import Final
 
 from ..costs import COUNTS, NAMES, budget, parameter_lower_bound
+from ..data_files import data_text
 from ..examples import random_dataset
+from ..files import to_text
 from ..interpolation.four_phase import hardmax_interpolant
 from ..interpolation.mean_pooling import mean_interpolant
 from ..interpolation.resnet import InfeasibleError, resnet_interpolant
 from ..interpolation.softmax import softmax_interpolant
-from ..layers import Count
+from ..layers import Count, Transformer
 from ..sequences import Dataset
 from .base import Explorer, Picture, Value, choice, integer
 from .drawing import Drawing, Panel, Scale, colour
@@ -39,12 +42,21 @@ def built(N: int, n: int, m: int, d: int, shared: str, seed: int) -> tuple[int, 
     (6, 3)
     """
     data = _data(N, n, m, d, shared, seed)
+    found = {
+        name: {BLOCKS: T.depth, **{f"{count} parameters": T.num_parameters(count) for count in COUNTS}}
+        for name, T in _transformers(data).items()
+    }
+    return len({x for X in data.inputs for x in X}), found
+
+
+def _transformers(data: Dataset) -> dict[str, Transformer]:
+    """Every construction that is possible for the data."""
     hard, soft = hardmax_interpolant(data), softmax_interpolant(data)
     transformers = {
         "hardmax": hard,
-        "hardmax, as stated": hard.padded(2 * data.M + 2 * N + 1),
+        "hardmax, as stated": hard.padded(2 * data.M + 2 * data.N + 1),
         "softmax": soft,
-        "softmax, as stated": soft.padded(2 * data.M + 3 * N),
+        "softmax, as stated": soft.padded(2 * data.M + 3 * data.N),
         "mean": mean_interpolant(data),
     }
     try:
@@ -52,11 +64,7 @@ def built(N: int, n: int, m: int, d: int, shared: str, seed: int) -> tuple[int, 
         transformers["resnet, by labels"] = resnet_interpolant(data)
     except InfeasibleError:
         pass
-    found = {
-        name: {BLOCKS: T.depth, **{f"{count} parameters": T.num_parameters(count) for count in COUNTS}}
-        for name, T in transformers.items()
-    }
-    return len({x for X in data.inputs for x in X}), found
+    return transformers
 
 
 def _data(N: int, n: int, m: int, d: int, shared: str, seed: int) -> Dataset:
@@ -113,7 +121,15 @@ def picture(kind: str, shared: str, N: int, n: int, m: int, d: int, seed: int) -
     if kind != BLOCKS:
         numbers["lower bound dM"] = lower
         numbers["Theorem S / dM"] = sizes["mean"][kind] / lower
-    return Picture(draw.svg(), numbers)
+    data = _data(N, n, m, d, shared, seed)
+    files: dict[str, Callable[[], str]] = {"data.json": lambda: data_text(data)}
+    for plain in ("hardmax", "softmax", "mean"):
+        files[f"{plain}.json"] = partial(_weights, data, plain)
+    return Picture(draw.svg(), numbers, files=files)
+
+
+def _weights(data: Dataset, name: str) -> str:
+    return to_text(_transformers(data)[name])
 
 
 def _count(kind: str) -> Count:

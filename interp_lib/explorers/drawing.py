@@ -167,9 +167,11 @@ class Drawing:
 
     def svg(self) -> str:
         """The finished picture."""
+        # What is inside an image cannot take the focus, so a drawing with handles is a group.
+        role = "group" if any("tabindex" in part for part in self.parts) else "img"
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {number(self.width)} {number(self.height)}" '
-            f'role="img" aria-label="{escape(self.title, quote=True)}" font-family="inherit">'
+            f'role="{role}" aria-label="{escape(self.title, quote=True)}" font-family="inherit">'
             f"<title>{escape(self.title)}</title><desc>{escape(self.description)}</desc>{''.join(self.parts)}</svg>"
         )
 

@@ -7,7 +7,9 @@ from fractions import Fraction
 from itertools import pairwise
 
 from ..fields import Rational, fraction, rational
-from ..gadgets import Units, collapse_to, flat_hat, hat, plateau, through_points
+from ..files import to_text
+from ..gadgets import Units, collapse_to, feed_forward, flat_hat, hat, plateau, through_points
+from ..layers import Block, SelfAttention, Transformer
 from .base import Explorer, Picture, choice, flag, real
 from .drawing import Drawing, Pair, Panel, Scale, colour
 
@@ -99,7 +101,9 @@ def picture(
     numbers: dict[str, int | float | str | bool] = {"units": len(units)}
     for i, (unit, knot) in enumerate(zip(units, knots, strict=True), start=1):
         numbers[f"unit {i}"] = f"{_signed(fraction(unit.w[0]))} σ(t {_minus(knot)})"
-    return Picture(draw.svg(), numbers)
+    layer = feed_forward(units, 1, eta)
+    files = {"transformer.json": lambda: to_text(Transformer([Block(layer, SelfAttention.identity(1))]))}
+    return Picture(draw.svg(), numbers, files=files)
 
 
 def _signed(value: Fraction) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from fractions import Fraction
 from functools import lru_cache
 from typing import Final
@@ -88,7 +89,18 @@ def picture(path: str, K: int, x: float, y: float) -> Picture:
         "decoded second": float(found[1]),
         "error": float(error),
     }
-    return Picture(draw.svg(), numbers)
+    return Picture(draw.svg(), numbers, files={"decoder.json": lambda: decoder_text(chosen)})
+
+
+def decoder_text(chosen: Code) -> str:
+    """The decoder as a network with one hidden layer; fractions as strings.
+
+    >>> json.loads(decoder_text(scheme("snake", 1)))["units"][0]
+    {'input': 0, 'knot': '0', 'weights': ['1', '0']}
+    """
+    bias, units = chosen.decoder.network()
+    hidden = [{"input": u.coordinate, "knot": str(u.knot), "weights": list(map(str, u.weight))} for u in units]
+    return json.dumps({"output bias": list(map(str, bias)), "units": hidden}, indent=1)
 
 
 EXPLORER = Explorer(

@@ -58,8 +58,11 @@ function save(name, text, type) {
 class Explorer {
   constructor(box, index) {
     this.box = box;
-    this.key = `x${index + 1}`;
     this.spec = JSON.parse(box.dataset.explorer);
+    // The explorer's name in the address; a second one of the same kind on a page gets a number.
+    const kind = (one) => JSON.parse(one.dataset.explorer).target.split(':')[0].split('.').pop();
+    const before = [...document.querySelectorAll('.explorer')].slice(0, index).filter((one) => kind(one) === kind(box)).length;
+    this.key = kind(box) + (before ? before + 1 : '');
     this.controls = new Map(this.spec.parameters.map((p) => [p.name, box.querySelector(`[name="${p.name}"]`)]));
     this.status = box.querySelector('.explorer-status');
     this.fieldset = box.querySelector('fieldset');
@@ -68,6 +71,8 @@ class Explorer {
     this.failed = false;
     for (const p of this.spec.parameters) this.controls.get(p.name).addEventListener('input', () => this.changed());
     box.addEventListener('click', (event) => this.pressed(event));
+    this.wide = box.querySelector('[data-action="wide"]');
+    this.wide.hidden = before > 0 || new URL(wideAddress()).pathname === location.pathname;
     const picture = box.querySelector('.explorer-picture');
     picture.addEventListener('pointerdown', (event) => this.drag(event));
     picture.addEventListener('keydown', (event) => this.nudge(event));
@@ -107,6 +112,17 @@ class Explorer {
       if (output) output.textContent = p.kind === 'log' ? Number((10 ** control.value).toPrecision(3)) : control.value;
       control.parentElement.hidden = !this.visible(p);
     }
+    this.box.querySelector('[data-action="link"]').href = this.address(location.href, true);
+    if (!this.wide.hidden) this.wide.href = this.address(wideAddress(), false);
+  }
+
+  // An address that brings this explorer back as it is; other explorers of the page keep their part of it if asked.
+  address(page, keep) {
+    const state = new URLSearchParams(keep && location.hash.includes('=') ? location.hash.slice(1) : '');
+    for (const p of this.spec.parameters) state.set(`${this.key}.${p.name}`, this.raw(p));
+    const url = new URL(page);
+    url.hash = state;
+    return url.href;
   }
 
   // A control is of use while the one it depends on has the right value and is of use itself.
@@ -172,6 +188,7 @@ class Explorer {
   show({ svg, numbers, limits, files }) {
     const focused = document.activeElement?.dataset?.x;
     this.box.querySelector('.explorer-picture').innerHTML = svg;
+    this.box.querySelector('.explorer-words p').textContent = this.box.querySelector('.explorer-picture desc')?.textContent ?? '';
     if (focused) this.box.querySelector(`.explorer-handle[data-x="${focused}"]`)?.focus();
     const table = this.box.querySelector('.explorer-numbers');
     table.replaceChildren(...Object.entries(numbers).map(([name, text]) => {
@@ -200,7 +217,7 @@ class Explorer {
   }
 
   pressed(event) {
-    const button = event.target.closest('button');
+    const button = event.target.closest('button, a[data-action]');
     if (!button) return;
     if (button.dataset.file) this.download(button.dataset.file);
     if (button.dataset.action === 'svg') {
@@ -213,13 +230,10 @@ class Explorer {
       this.changed();
     }
     if (button.dataset.action === 'link') {
-      // Other explorers of the page keep their part of the address.
-      const state = location.hash.includes('=') ? new URLSearchParams(location.hash.slice(1)) : new URLSearchParams();
-      for (const p of this.spec.parameters) state.set(`${this.key}.${p.name}`, this.raw(p));
-      const url = new URL(location.href);
-      url.hash = state;
+      event.preventDefault();
+      const url = this.address(location.href, true);
       history.replaceState(null, '', url);
-      navigator.clipboard?.writeText(url.href).catch(() => {});
+      navigator.clipboard?.writeText(url).catch(() => {});
       this.say('The address of this page now describes this state (and is copied, where the browser allows it).');
     }
     if (button.dataset.action === 'play') this.play(button);
@@ -300,6 +314,10 @@ class Explorer {
   }
 }
 
+function wideAddress() {
+  return new URL(`${document.documentElement.dataset.content_root ?? './'}chapters/explorers/index.html`, location.href).href;
+}
+
 // Python starts a little before an explorer comes into view.
 const seen = new IntersectionObserver((entries) => {
   for (const { isIntersecting, target } of entries) {
@@ -320,8 +338,13 @@ addEventListener('hashchange', () => {
   }
 });
 
+let shown = null;
 for (const [index, box] of document.querySelectorAll('.explorer').entries()) {
   box.explorer = new Explorer(box, index);
-  if (box.explorer.restored) box.explorer.redraw();
-  else seen.observe(box);
+  if (box.explorer.restored) {
+    box.explorer.redraw();
+    shown ??= box;
+  } else seen.observe(box);
 }
+// An address that describes an explorer leads to it.
+shown?.scrollIntoView();
